@@ -77,10 +77,13 @@ bool isCalled(Operation *op, const Target *target) {
 
 bool isApplied(const Target *target, Operation *contraction,
                ArrayRef<PostOp> postOps) {
-  return postOps.size() <= exec::kMaxPostOps &&
-         (target ? target->canFuseEpilogue(contraction, postOps)
-                 : exec::traitsOf(postOps.back().kind).scope ==
-                       SINTER_POST_SCOPE_ALL);
+  auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+  bool isBatched = dot && !dot.getLhsBatch().empty();
+  bool isGeneral = llvm::all_of(postOps, [](const PostOp &postOp) {
+    return exec::traitsOf(postOp.kind).scope == SINTER_POST_SCOPE_ALL;
+  });
+  return postOps.size() <= exec::kMaxPostOps && (isGeneral || !isBatched) &&
+         (target ? target->canFuseEpilogue(contraction, postOps) : isGeneral);
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,8 +245,9 @@ private:
   // users of x read it rounded
   bool takeKeptGelu() {
     ir::GeluOp gelu = keptGelu(result);
-    if (!gelu || !apply({exec::PostOpKind::store, {}, {}}))
+    if (!gelu)
       return false;
+    postOps.push_back({exec::PostOpKind::store, {}, {}});
     if (!apply({exec::PostOpKind::gelu_tanh, {}, {}}))
       return unapply();
     Value x = result;

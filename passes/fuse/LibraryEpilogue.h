@@ -36,9 +36,9 @@ private:
   llvm::DenseSet<mlir::Operation *> masks;
 };
 
-/// True when a call of `contraction` can end with `postOps`, of which all but
-/// the last are known to fit. Without a target, only post-ops that just read
-/// fit.
+/// True when a call of `contraction` can end with `postOps`. Values are kept
+/// and gradients applied only by products without batch dimensions. Without a
+/// target, only post-ops that just read fit.
 bool isApplied(const Target *target, mlir::Operation *contraction,
                llvm::ArrayRef<PostOp> postOps);
 

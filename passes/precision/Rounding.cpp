@@ -154,8 +154,10 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
     if (!value.hasOneUse()) {
       // The call stores this value, too.
       ir::GeluOp gelu = isGenerated ? nullptr : keptGelu(value);
-      if (!gelu || !takes({exec::PostOpKind::store, {}, {}}) ||
-          !takes({exec::PostOpKind::gelu_tanh, {}, {}}))
+      if (!gelu)
+        break;
+      postOps.push_back({exec::PostOpKind::store, {}, {}});
+      if (!takes({exec::PostOpKind::gelu_tanh, {}, {}}))
         break;
       mark(value, "kept by a 16-bit contraction");
       readExactly.insert(gelu);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/CudaTarget.h"
+#include "backends/cuda/codegen/LibraryCalls.h"
 #include "backends/cuda/codegen/Nvptx.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
@@ -43,75 +44,6 @@ bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {
          (grad && libraries.matmul && grad.getForm() == ir::GeluForm::tanh);
 }
 
-/// Whether cuBLASLt offers these post-ops (backends/cuda/library/LtPlan.h).
-static bool canFuseIntoProduct(ir::DotGeneralOp dot,
-                               ArrayRef<passes::PostOp> postOps) {
-  using Kind = exec::PostOpKind;
-  if (!postOps.empty() && postOps.front().kind == Kind::scale)
-    postOps = postOps.drop_front();
-  bool hasBias = false, hasAdd = false;
-  while (!postOps.empty()) {
-    Kind kind = postOps.front().kind;
-    bool &isTaken = kind == Kind::bias ? hasBias : hasAdd;
-    if ((kind != Kind::bias && kind != Kind::add) || isTaken)
-      break;
-    isTaken = true;
-    postOps = postOps.drop_front();
-  }
-  if (postOps.empty())
-    return true;
-  int64_t n = 1;
-  for (int64_t dim : passes::biasDims(dot))
-    n *= ir::tensorType(dot.getResult()).getDimSize(dim);
-  bool isBatched = !dot.getLhsBatch().empty();
-  // An additional matrix needs rows whose size is a multiple of 16 bytes in
-  // bf16, even if it is only stored and no GELU follows.
-  bool hasMatrix = n % 8 == 0;
-  Kind first = postOps.front().kind;
-  switch (first) {
-  case Kind::relu:
-  case Kind::gelu_tanh:
-    return postOps.size() == 1;
-  case Kind::relu_bits:
-    return !isBatched && postOps.size() == 1;
-  case Kind::store:
-    return hasMatrix && !isBatched && postOps.size() <= 2 &&
-           (postOps.size() == 1 || postOps[1].kind == Kind::gelu_tanh);
-  case Kind::relu_grad:
-  case Kind::gelu_tanh_grad:
-    return !hasBias && !isBatched && (first == Kind::relu_grad || hasMatrix) &&
-           postOps.size() <= 2 &&
-           (postOps.size() == 1 || postOps[1].kind == Kind::bias_grad);
-  case Kind::a_sum:
-  case Kind::b_sum:
-    return !hasBias && !isBatched && postOps.size() == 1;
-  default:
-    return false;
-  }
-}
-
-/// Whether cuDNN has engines for these post-ops with any layout of the filter
-/// (backends/cuda/library/ConvPlan.h): a bias, perhaps with an addition, and
-/// then an activation.
-static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
-  using Kind = exec::PostOpKind;
-  auto isKind = [&](size_t at, Kind kind) {
-    return at < postOps.size() && postOps[at].kind == kind;
-  };
-  // An addition needs a bias before or after it.
-  if (postOps.size() == 1 && isKind(0, Kind::add))
-    return false;
-  if (isKind(0, Kind::add) && isKind(1, Kind::bias))
-    postOps = postOps.drop_front(2);
-  else if (isKind(0, Kind::bias))
-    postOps = postOps.drop_front(isKind(1, Kind::add) ? 2 : 1);
-  else
-    return false;
-  return postOps.empty() || (postOps.size() == 1 && (isKind(0, Kind::relu) ||
-                                                     isKind(0, Kind::sigmoid) ||
-                                                     isKind(0, Kind::tanh)));
-}
-
 /// Whether cuDNN's engine that also sums the channels of `conv`'s result takes
 /// less time than its fastest engine plus one more pass over the result. That
 /// engine uses mma.sync on every GPU (cuDNN 9.19), so a compute-bound
@@ -141,15 +73,13 @@ static bool addsUpChannels(ir::ConvOp conv) {
 bool NvidiaTarget::canFuseEpilogue(Operation *contraction,
                                    ArrayRef<passes::PostOp> postOps) const {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
-    return canFuseIntoProduct(dot, postOps);
-  // cuDNN stores gradients in the type of their operands, without post-ops.
+    return canCallProduct(dot, postOps);
   auto conv = dyn_cast<ir::ConvOp>(contraction);
-  if (!conv || postOps.empty())
-    return conv != nullptr;
-  // The sums of channels allow no other post-ops.
-  if (postOps.back().kind == exec::PostOpKind::channel_squares)
-    return postOps.size() == 2 && addsUpChannels(conv);
-  return canFuseIntoConv(postOps);
+  if (conv && !postOps.empty() &&
+      postOps.back().kind == exec::PostOpKind::channel_squares &&
+      !addsUpChannels(conv))
+    return false;
+  return canCallConv(contraction, postOps);
 }
 
 FailureOr<passes::TargetCode>
