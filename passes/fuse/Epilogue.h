@@ -6,7 +6,7 @@
 #ifndef SINTER_PASSES_FUSE_EPILOGUE_H
 #define SINTER_PASSES_FUSE_EPILOGUE_H
 
-#include "ir/Dialect.h"
+#include "ir/exec/Exec.h"
 
 namespace sinter::passes {
 
@@ -17,6 +17,16 @@ struct Epilogue {
   mlir::Value result; // what is stored
   /// Further values that are stored; only library calls have them.
   llvm::SmallVector<mlir::Value> kept{};
+  /// What a library call applies, in order.
+  llvm::SmallVector<exec::PostOpKind> postOps{};
+
+  /// Whether a library call reads a slice of `extent` besides its operands.
+  bool reads(sinter_post_extent extent) const {
+    return llvm::any_of(postOps, [&](exec::PostOpKind kind) {
+      const sinter_post_op_traits &traits = exec::traitsOf(kind);
+      return traits.slice == SINTER_POST_SLICE_READ && traits.extent == extent;
+    });
+  }
 };
 
 /// Finds the elementwise ops after `contraction` that a generated kernel can

@@ -25,7 +25,6 @@
 #include "passes/fuse/LibraryEpilogue.h"
 #include "passes/place/DecomposeComposites.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
 
 using namespace mlir;
@@ -170,27 +169,14 @@ private:
   /// reads and writes.
   static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
                         bool isGenerated) {
-    bool hasBias =
-        !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
-          return isa<ir::AddOp>(member) &&
-                 llvm::any_of(member->getOperands(), [](Value operand) {
-                   return asStored(operand).getDefiningOp<ir::BroadcastOp>() ||
-                          matchPattern(operand, m_Constant());
-                 });
-        });
-    OperandViews views = operandViews(dot, /*joinsColumns=*/hasBias);
-    // A tensor that a library call adds or applies must have the layout of the
-    // result.
-    bool addsTensor =
-        !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
-          if (isa<ir::WhereOp, ir::GeluGradOp>(member))
-            return true;
-          return isa<ir::AddOp>(member) &&
-                 llvm::none_of(member->getOperands(), [](Value operand) {
-                   return asStored(operand).getDefiningOp<ir::BroadcastOp>();
-                 });
-        });
-    if (!addsTensor && epilogue.kept.empty())
+    OperandViews views = operandViews(
+        dot, /*joinsColumns=*/epilogue.reads(SINTER_POST_EXTENT_COLUMN));
+    // What a library call reads or keeps for each element must have the layout
+    // of the result.
+    bool isBesideOthers = epilogue.reads(SINTER_POST_EXTENT_RESULT) ||
+                          epilogue.reads(SINTER_POST_EXTENT_BITS) ||
+                          !epilogue.kept.empty();
+    if (!isBesideOthers)
       if (ir::TransposeOp transpose =
               resultTranspose(dot, epilogue.result, views, isGenerated)) {
         epilogue.members.push_back(transpose);

@@ -132,7 +132,9 @@ private:
   /// Records the current epilogue as the best one, if types fit.
   void note() {
     if (fits(ir::tensorType(result).getElementType()))
-      best = {members, result, kept};
+      best = {members, result, kept,
+              llvm::map_to_vector(
+                  postOps, [](const PostOp &postOp) { return postOp.kind; })};
   }
 
   /// The cast of `value` to the 16-bit type of the products, if it is the only
