@@ -1,4 +1,4 @@
-//===- ExportPiece.h - a part of the file that a trainer exports *- C++ -*-===//
+//===- ExportPiece.h - a piece of an exported model -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
