@@ -47,12 +47,14 @@ static void buildSimplify(mlir::OpPassManager &pm,
 /// rounds the weights anyway, so one buffer can hold them side by side. Options
 /// that name single ops rule it out; so do replicas, whose messages have one
 /// gradient per weight.
-static bool mergesTrained(const Options &options) {
+static bool mergesTrained(const PhaseContext &context) {
+  const Options &options = context.options;
   llvm::StringRef policy = options.precisionPolicy();
   bool namesOps = !options.keepFp32.empty() || !options.precisionPlan.empty() ||
                   !options.savePrecisionPlan.empty() ||
                   !options.plannedPrecisions.empty() ||
-                  !options.calibrated.empty() || !options.placeRules.empty();
+                  !context.state.calibrated.empty() ||
+                  !options.placeRules.empty();
   return (policy == "bf16" || policy == "fp16") && !namesOps &&
          options.train.replicas <= 1;
 }
@@ -93,10 +95,10 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.clipNorm = train.clipNorm;
   options.clipValue = train.clipValue;
   options.replicas = train.replicas;
-  options.accumulate = train.accumulate;
+  options.accumulate = context.state.accumulate;
   options.pairwise = context.options.isTopology();
   options.ema = train.ema;
-  if (mergesTrained(context.options))
+  if (mergesTrained(context))
     pm.addNestedPass<mlir::func::FuncOp>(passes::createMergeContractions(
         &context.target, context.devices, context.options.precisionPolicy()));
   pm.addPass(passes::createBuildTraining(options));
@@ -123,7 +125,7 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.allowCpu = context.options.allowCpu.joined();
   options.memoryLimit = context.options.memoryLimitBytes;
   options.memoryReserves = context.memoryReserves;
-  options.log = context.options.logPlacement;
+  options.log = context.options.logPlacement && !context.state.isTrial;
   options.policy = context.options.precisionPolicy().str();
   options.onOneDevice = onlyOnOneDevice(context.options);
   pm.addPass(passes::createPlaceOps(devicesOf(context), options));
@@ -137,7 +139,7 @@ static void buildPrecision(mlir::OpPassManager &pm,
   settings.policy = options.precisionPolicy().str();
   settings.keepFp32 = options.keepFp32.joined();
   settings.overrides = options.plannedPrecisions;
-  settings.calibrated = options.calibrated;
+  settings.calibrated = context.state.calibrated;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
@@ -204,30 +206,30 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
 // Options that each phase refuses
 //===----------------------------------------------------------------------===//
 
-static bool mayUseGpu(const Options &options) {
+static bool mayUseGpu(const Options &options, const CompileState &state) {
   auto isGpu = [&](StringRef device) { return !options.isHost(device); };
-  return isGpu(options.targets.front()) ||
-         llvm::any_of(options.devices, isGpu) ||
+  return isGpu(state.target) || llvm::any_of(options.devices, isGpu) ||
          llvm::any_of(options.placeRules, [&](StringRef rule) {
            return isGpu(rule.rsplit('=').second);
          });
 }
 
-static std::string refuseStates(const Options &options) {
+static std::string refuseStates(const Options &options, const CompileState &) {
   if (!options.stateRules.empty() && options.train.enabled)
     return "--state is for inference: a trainer keeps no value of a batch for "
            "the next";
   return "";
 }
 
-static std::string refusePrecision(const Options &options) {
+static std::string refusePrecision(const Options &options,
+                                   const CompileState &state) {
   if (!options.precision.empty() && !options.plannedPolicy.empty() &&
       options.precision != options.plannedPolicy)
     return "--precision=" + options.precision +
            " contradicts --precision-plan, whose policy is " +
            options.plannedPolicy;
   StringRef policy = options.precisionPolicy();
-  if (policy == "tf32" && !mayUseGpu(options))
+  if (policy == "tf32" && !mayUseGpu(options, state))
     return "--precision=tf32: a CPU has no tf32; it needs --target=cuda or sim";
   if (!options.train.lossScale.empty() && !options.train.enabled)
     return "--loss-scale needs --train";

@@ -10,7 +10,7 @@
 #define SINTER_COMPILER_PHASES_H
 
 #include "compiler/ExitCode.h"
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -28,6 +28,7 @@ struct PhaseContext {
   llvm::ArrayRef<passes::ProgramDevice> devices = {};
   /// Bytes of --memory-limit that placement leaves free on each device.
   llvm::ArrayRef<int64_t> memoryReserves = {};
+  CompileState state = CompileState(options);
 };
 
 struct Phase {
@@ -42,7 +43,7 @@ struct Phase {
                                     const PhaseContext &context);
   /// Called before anything is compiled: why the phase cannot serve `options`,
   /// in one line; "" if it can.
-  std::string (*refuse)(const Options &options);
+  std::string (*refuse)(const Options &options, const CompileState &state);
   /// The tool's exit code if one of the phase's passes fails.
   ExitCode failure;
 };

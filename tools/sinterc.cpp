@@ -9,9 +9,11 @@
 
 int main(int argc, char **argv) {
   namespace compiler = sinter::compiler;
-  auto calibrate = [](compiler::Options &options,
+  auto calibrate = [](const compiler::Options &options,
+                      compiler::CompileState &state,
                       llvm::ArrayRef<compiler::TargetFactory> targets) {
-    return compiler::calibrate(options, targets, sinter::tools::runOnFirstRows);
+    return compiler::calibrate(options, state, targets,
+                               sinter::tools::runOnFirstRows);
   };
   return compiler::sinterc(argc, argv, sinter::tools::targets(), calibrate);
 }

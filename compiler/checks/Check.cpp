@@ -10,10 +10,11 @@
 using namespace sinter;
 using namespace sinter::compiler;
 
-bool compiler::makeUpSizes(const SourceModel &model, Options &options) {
+bool compiler::makeUpSizes(const SourceModel &model, const Options &options,
+                           CompileState &state) {
   bool madeUp = false;
   for (const ModelInput &input : model.inputs()) {
-    bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
+    bool given = llvm::any_of(state.shapes, [&](const auto &shape) {
       return shape.first == input.name;
     });
     if (given || !input.dims)
@@ -23,8 +24,8 @@ bool compiler::makeUpSizes(const SourceModel &model, Options &options) {
     for (auto [i, dim] : llvm::enumerate(*input.dims)) {
       int64_t size = dim.size.value_or(kMadeUpSize);
       bool bound = dim.size.has_value();
-      if (i == 0 && options.batch) {
-        size = *options.batch;
+      if (i == 0 && state.batch) {
+        size = *state.batch;
         bound = true;
       }
       for (auto &[name, value] : options.dims)
@@ -36,7 +37,7 @@ bool compiler::makeUpSizes(const SourceModel &model, Options &options) {
       shape.push_back(size);
     }
     if (open)
-      options.shapes.emplace_back(input.name, shape);
+      state.shapes.emplace_back(input.name, shape);
     madeUp |= open;
   }
   return madeUp;
@@ -47,13 +48,14 @@ void compiler::noteMadeUpSizes(const Options &options) {
                << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
 }
 
-ExitCode compiler::checkCoverage(Options options, TargetSet targets,
+ExitCode compiler::checkCoverage(const Options &options, CompileState state,
+                                 TargetSet targets,
                                  llvm::ArrayRef<const Importer *> formats) {
   SharedModel model;
   if (ExitCode code = readModel(options, model, formats))
     return code;
-  bool madeUp = makeUpSizes(*model, options);
-  Compilation compilation(options, std::move(targets));
+  bool madeUp = makeUpSizes(*model, options, state);
+  Compilation compilation(options, std::move(state), std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);

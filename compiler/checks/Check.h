@@ -15,7 +15,8 @@ inline constexpr int64_t kMadeUpSize = 8;
 
 /// Binds the sizes that `model` and the command line leave open to
 /// kMadeUpSize; false if there are none.
-bool makeUpSizes(const SourceModel &model, Options &options);
+bool makeUpSizes(const SourceModel &model, const Options &options,
+                 CompileState &state);
 /// Prints on stderr which size was taken.
 void noteMadeUpSizes(const Options &options);
 
@@ -25,7 +26,8 @@ void noteMadeUpSizes(const Options &options);
 /// a gradient that has none (kExitUnsupported), else what is wrong with the
 /// options (kExitUsage). Sizes that the model leaves open are made up. Nothing
 /// is generated.
-ExitCode checkCoverage(Options options, TargetSet targets,
+ExitCode checkCoverage(const Options &options, CompileState state,
+                       TargetSet targets,
                        llvm::ArrayRef<const Importer *> formats = importers());
 
 } // namespace sinter::compiler

@@ -110,7 +110,7 @@ mlir::LogicalResult compiler::verifyTrained(mlir::ModuleOp module,
     return mlir::success(); // planned
   if (context.options.train.enabled) {
     bool hasStep =
-        context.options.train.accumulate > 1
+        context.state.accumulate > 1
             ? hasFunction(module, "grad") && hasFunction(module, "apply")
             : hasFunction(module, "step");
     if (!hasStep || !hasFunction(module, "eval") || hasFunction(module, "main"))
@@ -157,7 +157,7 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
   const Options &options = context.options;
   // Nodes that are kept in fp32 may read values that others read rounded.
   if (options.precisionPolicy() == "fp32" || !options.keepFp32.empty() ||
-      !options.plannedPrecisions.empty() || !options.calibrated.empty())
+      !options.plannedPrecisions.empty() || !context.state.calibrated.empty())
     return mlir::success();
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full() || dialectOf(op) != "sinter" ||

@@ -86,13 +86,14 @@ static std::string checkParameters(const Options &options,
   return "";
 }
 
-ExitCode compiler::checkNames(const Options &options, mlir::ModuleOp module,
+ExitCode compiler::checkNames(const Options &options, const CompileState &state,
+                              mlir::ModuleOp module,
                               llvm::ArrayRef<std::string> held) {
   std::string wrong = checkNodes(options, module);
   if (wrong.empty())
     wrong = checkParameters(options, module, held);
   if (wrong.empty())
     return kExitDone;
-  reportError(options, wrong);
+  reportError(options, state, wrong);
   return kExitUsage;
 }

@@ -11,7 +11,7 @@
 #define SINTER_COMPILER_CHECKS_NAMECHECKS_H
 
 #include "compiler/ExitCode.h"
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -19,8 +19,8 @@ namespace sinter::compiler {
 
 /// Reports the first expression that matches nothing in `module`, which is
 /// imported; kExitUsage if there is one. --freeze may also match `held`.
-ExitCode checkNames(const Options &options, mlir::ModuleOp module,
-                    llvm::ArrayRef<std::string> held);
+ExitCode checkNames(const Options &options, const CompileState &state,
+                    mlir::ModuleOp module, llvm::ArrayRef<std::string> held);
 
 } // namespace sinter::compiler
 

@@ -56,9 +56,10 @@ std::string riskOf(const ValueRange16 &range) {
 
 class Calibration {
 public:
-  Calibration(Options &options, Compilation &placed,
+  Calibration(const Options &options, CompileState &state, Compilation &placed,
               llvm::ArrayRef<TargetFactory> targets, const ProgramRunner &run)
-      : options(options), placed(placed), targets(targets), runner(run) {}
+      : options(options), state(state), placed(placed), targets(targets),
+        runner(run) {}
 
   ExitCode run() {
     findNarrow();
@@ -73,9 +74,8 @@ public:
     if (ExitCode code = measure(probes))
       return code;
     keep(probes);
-    llvm::errs() << options.tool
-                 << ": calibration: " << options.calibrated.size() << " of "
-                 << narrow.size()
+    llvm::errs() << options.tool << ": calibration: " << state.calibrated.size()
+                 << " of " << narrow.size()
                  << " ops that fp16 would round stay float32\n";
     return kExitDone;
   }
@@ -118,22 +118,12 @@ private:
 
   /// Fills ranges, one list per loss scale.
   ExitCode measure(RangeProbes &probes) {
-    Options own = options.asTrial();
-    own.train = TrainOptions();
-    own.precision = "fp32";
-    own.plannedPolicy = "";
-    own.keepFp32 = {};
-    own.plannedPrecisions.clear();
-    own.targets = {own.hostKind()};
-    own.devices.clear();
-    own.mcpu = "native";
-    own.libraries = {"all"};
-    own.deterministic = "";
-    own.memoryLimitBytes = 0;
-    std::unique_ptr<passes::Target> cpu = createTarget(own, targets);
+    const Options own = options.forHostInFloat32();
+    const CompileState ownState = CompileState(own).asTrial();
+    std::unique_ptr<passes::Target> cpu = createTarget(own, ownState, targets);
     if (!cpu)
       return kExitUsage;
-    PhaseContext phases{own, *cpu};
+    PhaseContext phases{own, *cpu, {}, {}, ownState};
     if (ExitCode code = runPhases(probes.module(), phases, *findPhase("place"),
                                   *findPhase("plan"), {}))
       return code;
@@ -184,7 +174,7 @@ private:
     llvm::StringSet<> seen;
     auto add = [&](const std::string &key, const std::string &reason) {
       if (seen.insert(key).second)
-        options.calibrated.emplace_back(key, reason);
+        state.calibrated.emplace_back(key, reason);
     };
     for (auto [range, probe] : llvm::zip_equal(ranges[best], probes.probes())) {
       std::string risk = riskOf(range);
@@ -199,16 +189,17 @@ private:
     auto inEval = [](StringRef key) {
       return ("eval/" + key.split('/').second.rsplit('/').first).str();
     };
-    for (size_t i = 0, count = options.calibrated.size(); i < count; ++i) {
-      auto [key, reason] = options.calibrated[i];
+    for (size_t i = 0, count = state.calibrated.size(); i < count; ++i) {
+      auto [key, reason] = state.calibrated[i];
       for (const auto &other : narrow)
         if (other.getKey().rsplit('/').first == inEval(key))
           add(other.getKey().str(), reason);
     }
-    llvm::sort(options.calibrated);
+    llvm::sort(state.calibrated);
   }
 
-  Options &options;
+  const Options &options;
+  CompileState &state;
   Compilation &placed;
   llvm::ArrayRef<TargetFactory> targets;
   const ProgramRunner &runner;
@@ -220,7 +211,7 @@ private:
 
 } // namespace
 
-ExitCode compiler::calibrate(Options &options,
+ExitCode compiler::calibrate(const Options &options, CompileState &state,
                              llvm::ArrayRef<TargetFactory> targets,
                              const ProgramRunner &run) {
   auto refuse = [&](const llvm::Twine &why) {
@@ -234,17 +225,16 @@ ExitCode compiler::calibrate(Options &options,
   if (!options.stateRules.empty())
     return refuse(
         "does not know what the states of --state will hold: not yet");
-  Options own = options.asTrial();
-  TargetSet set = createTargets(options, targets);
+  TargetSet set = createTargets(options, state, targets);
   if (!set.main)
     return kExitUsage;
   if (set.devices.size() > 1)
     return refuse("needs a program on one device");
-  Compilation placed(own, std::move(set));
+  Compilation placed(options, state.asTrial(), std::move(set));
   if (ExitCode code = placed.checkOptions())
     return code;
   // The compilation itself reports what is wrong with the model.
   if (placed.run(*findPhase("place")) != kExitDone)
     return kExitDone;
-  return Calibration(options, placed, targets, run).run();
+  return Calibration(options, state, placed, targets, run).run();
 }

@@ -37,8 +37,9 @@ using ProgramRunner = std::function<std::string(
     llvm::ArrayRef<GivenInputs> runs,
     std::vector<std::vector<std::vector<char>>> &outputs)>;
 
-/// Fills options.calibrated; reports failures.
-ExitCode calibrate(Options &options, llvm::ArrayRef<TargetFactory> targets,
+/// Fills state.calibrated; reports failures.
+ExitCode calibrate(const Options &options, CompileState &state,
+                   llvm::ArrayRef<TargetFactory> targets,
                    const ProgramRunner &run);
 
 } // namespace sinter::compiler

@@ -41,8 +41,10 @@ static std::string oneLine(llvm::StringRef message) {
 }
 
 DiagnosticPrinter::DiagnosticPrinter(mlir::MLIRContext *context,
-                                     const Options &options)
-    : options_(options), handler_(context, [this](mlir::Diagnostic &d) {
+                                     const Options &options,
+                                     const CompileState &state)
+    : options_(options), state_(state),
+      handler_(context, [this](mlir::Diagnostic &d) {
         print(d);
         return mlir::success();
       }) {}
@@ -51,7 +53,7 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
   using Severity = mlir::DiagnosticSeverity;
   std::lock_guard<std::mutex> lock(mutex_);
   const char *kind = "error";
-  if (options_.isTrial)
+  if (state_.isTrial)
     return;
   switch (diagnostic.getSeverity()) {
   case Severity::Error:
@@ -92,7 +94,7 @@ void DiagnosticPrinter::settle(llvm::StringRef defectOf) {
   isCollecting_ = false;
   std::vector<Error> errors = std::move(errors_);
   errors_.clear();
-  if (options_.isTrial)
+  if (state_.isTrial)
     return;
   if (defectOf.empty()) {
     for (const Error &error : errors)
@@ -124,7 +126,11 @@ void DiagnosticPrinter::release() {
 }
 
 void compiler::reportError(const Options &options, const llvm::Twine &message) {
-  if (options.isTrial)
-    return;
   llvm::errs() << options.tool << ": error: " << message << "\n";
+}
+
+void compiler::reportError(const Options &options, const CompileState &state,
+                           const llvm::Twine &message) {
+  if (!state.isTrial)
+    reportError(options, message);
 }

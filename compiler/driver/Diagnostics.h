@@ -10,7 +10,7 @@
 #ifndef SINTER_COMPILER_DRIVER_DIAGNOSTICS_H
 #define SINTER_COMPILER_DRIVER_DIAGNOSTICS_H
 
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -24,7 +24,8 @@ namespace sinter::compiler {
 class DiagnosticPrinter {
 public:
   /// Remarks are printed with -v, warnings always.
-  DiagnosticPrinter(mlir::MLIRContext *context, const Options &options);
+  DiagnosticPrinter(mlir::MLIRContext *context, const Options &options,
+                    const CompileState &state);
 
   /// Holds back all lines from now on, and drops those held back before: the
   /// driver calls it before each try of runWithinLimit().
@@ -52,6 +53,7 @@ private:
   void printLine(llvm::StringRef kind, const std::string &line);
 
   const Options &options_;
+  const CompileState &state_;
   std::mutex mutex_; // passes run on several threads
   unsigned numErrors_ = 0;
   bool isHeld_ = false, isCollecting_ = false;
@@ -66,6 +68,9 @@ private:
 
 /// Prints "TOOL: error: MESSAGE".
 void reportError(const Options &options, const llvm::Twine &message);
+/// The same, unless the compilation is a trial.
+void reportError(const Options &options, const CompileState &state,
+                 const llvm::Twine &message);
 
 } // namespace sinter::compiler
 

@@ -59,19 +59,19 @@ compiler::kindsOf(llvm::ArrayRef<TargetFactory> targets) {
 }
 
 std::unique_ptr<passes::Target>
-compiler::createTarget(const Options &options,
+compiler::createTarget(const Options &options, const CompileState &state,
                        llvm::ArrayRef<TargetFactory> targets) {
-  StringRef name = options.targets.front();
+  StringRef name = state.target;
   for (const TargetFactory &factory : targets) {
     if (factory.kind.name != name)
       continue;
     std::string error;
     std::unique_ptr<passes::Target> target = factory.create(options, error);
     if (!target)
-      reportError(options, error);
+      reportError(options, state, error);
     return target;
   }
-  reportError(options, "--target=" + name + ": not yet");
+  reportError(options, state, "--target=" + name + ": not yet");
   return nullptr;
 }
 
@@ -83,7 +83,8 @@ TargetSet::TargetSet(std::unique_ptr<passes::Target> target)
 }
 
 // Every device that the options name, the default first.
-static std::vector<std::string> deviceNames(const Options &options) {
+static std::vector<std::string> deviceNames(const Options &options,
+                                            const CompileState &state) {
   std::vector<std::string> names = options.devices;
   auto add = [&](StringRef name) {
     std::string device;
@@ -92,7 +93,7 @@ static std::vector<std::string> deviceNames(const Options &options) {
       names.push_back(device);
   };
   if (names.empty())
-    add(options.targets.front());
+    add(state.target);
   for (const std::string &rule : options.placeRules)
     add(StringRef(rule).rsplit('=').second);
   if (!options.allowCpu.empty())
@@ -114,31 +115,32 @@ static std::string checkRules(const Options &options) {
 }
 
 TargetSet compiler::createTargets(const Options &options,
+                                  const CompileState &state,
                                   llvm::ArrayRef<TargetFactory> factories) {
   TargetSet set;
   if (std::string wrong = checkRules(options); !wrong.empty()) {
-    reportError(options, wrong);
+    reportError(options, state, wrong);
     return set;
   }
   llvm::StringMap<const passes::Target *> byKind;
   StringRef gpu;
-  std::vector<std::string> names = deviceNames(options);
+  std::vector<std::string> names = deviceNames(options, state);
   if (names.empty()) // a target without devices
-    return TargetSet(createTarget(options, factories));
+    return TargetSet(createTarget(options, state, factories));
   for (const std::string &name : names) {
     StringRef kind = deviceKind(name);
     if (!ir::isHostDevice(name) && !gpu.empty() && gpu != kind) {
-      reportError(options, "a program spans the CPU and one kind of GPU, not " +
-                               gpu + " and " + kind);
+      reportError(options, state,
+                  "a program spans the CPU and one kind of GPU, not " + gpu +
+                      " and " + kind);
       return {};
     }
     if (!ir::isHostDevice(name))
       gpu = kind;
     const passes::Target *&target = byKind[kind];
     if (!target) {
-      Options own = options;
-      own.targets = {kind.str()};
-      std::unique_ptr<passes::Target> made = createTarget(own, factories);
+      std::unique_ptr<passes::Target> made =
+          createTarget(options, state.forTarget(kind), factories);
       if (!made)
         return {};
       target = made.get();
@@ -178,9 +180,10 @@ static std::string symbolName(const Options &options) {
                                    : identifier(modelStem(options), "model");
 }
 
-Compilation::Compilation(const Options &options, TargetSet targets)
-    : options(options), target(std::move(targets.main)),
-      devices(std::move(targets.devices)),
+Compilation::Compilation(const Options &options, CompileState state,
+                         TargetSet targets)
+    : options(options), state(std::move(state)),
+      target(std::move(targets.main)), devices(std::move(targets.devices)),
       otherTargets_(std::move(targets.others)),
       pool_(llvm::hardware_concurrency(options.jobs)),
       context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
@@ -190,19 +193,23 @@ Compilation::Compilation(const Options &options, TargetSet targets)
   context_.printOpOnDiagnostic(false);
   context_.printStackTraceOnDiagnostic(false);
   context_.loadAllAvailableDialects();
-  diagnostics_ = std::make_unique<DiagnosticPrinter>(&context_, options);
+  diagnostics_ =
+      std::make_unique<DiagnosticPrinter>(&context_, options, this->state);
   symbol_ = symbolName(options);
 }
 
 Compilation::~Compilation() = default;
 
+ExitCode Compilation::fail(ExitCode code, const llvm::Twine &why) const {
+  reportError(options, state, why);
+  return code;
+}
+
 ExitCode Compilation::checkOptions() const {
   for (const Phase &phase : phaseTable()) {
-    std::string why = phase.refuse ? phase.refuse(options) : "";
-    if (!why.empty()) {
-      reportError(options, why);
-      return kExitUsage;
-    }
+    std::string why = phase.refuse ? phase.refuse(options, state) : "";
+    if (!why.empty())
+      return fail(kExitUsage, why);
   }
   return kExitDone;
 }
@@ -227,18 +234,16 @@ ExitCode Compilation::importPhase(const Phase &last) {
   if (!model)
     if (ExitCode code = readModel(options, model))
       return code;
-  if (ExitCode code = importModel(options, *model, &context_, module_))
+  if (ExitCode code = importModel(options, state, *model, &context_, module_))
     return code;
-  if (ExitCode code = tieStates(options, *module_))
+  if (ExitCode code = tieStates(options, state, *module_))
     return code;
   std::string why = model->isModule()
                         ? whyNotContinued(*module_, options, devices, last)
                         : "";
-  if (!why.empty()) {
-    reportError(options, shown(options.model) + ": " + why);
-    return kExitUsage;
-  }
-  return checkNames(options, *module_, model->heldNames());
+  if (!why.empty())
+    return fail(kExitUsage, shown(options.model) + ": " + why);
+  return checkNames(options, state, *module_, model->heldNames());
 }
 
 /// Whether there is a plan after phase `last`.
@@ -275,11 +280,11 @@ ExitCode Compilation::run(const Phase &last) {
   ExitCode code =
       isLimited && devices.size() > 1 ? runWithinLimit(last) : runOnce(last);
   diagnostics_->release();
-  if (module_ && options.logPlacement)
+  if (module_ && options.logPlacement && !state.isTrial)
     for (const passes::PlacementRegion &region :
          passes::placementReport(*module_))
       llvm::errs() << region.line() << "\n";
-  if (code == kExitDone && options.verbose)
+  if (code == kExitDone && isVerbose())
     printStateTable(llvm::errs(), *module_);
   if (!lints_.print(options) && code == kExitDone)
     code = kExitFailed;
@@ -315,15 +320,15 @@ bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
-  PhaseContext phases{options, *target, devices, memoryReserves_};
+  PhaseContext phases{options, *target, devices, memoryReserves_, state};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase(last))
     return code;
   times.emplace_back("import", millisecondsSince(begin));
 
-  RemarkFile remarks(options, &context_);
+  RemarkFile remarks(options, state, &context_);
   std::unique_ptr<TraceWriter> trace;
-  if (!options.trace.empty())
+  if (!options.trace.empty() && state.writesFiles)
     trace = std::make_unique<TraceWriter>(*module_, options.model);
 
   PhaseObserver observer;
@@ -347,12 +352,12 @@ ExitCode Compilation::runOnce(const Phase &last) {
   observer.done = [&](const Phase &phase, mlir::ModuleOp module,
                       double milliseconds) {
     diagnostics_->settle();
-    lints_.look(phase.name, {options, module, !target->traits().isHost});
+    lints_.look(phase.name, {options, state, module, !target->traits().isHost});
     if (StringRef(phase.name) == "import")
       module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
     if (StringRef(phase.name) != "import")
       times.emplace_back(phase.name, milliseconds);
-    if (!options.dumpPhases.empty() && problem.empty())
+    if (!options.dumpPhases.empty() && state.writesFiles && problem.empty())
       problem = dumpPhase(phase);
   };
   ExitCode code =
@@ -369,17 +374,15 @@ ExitCode Compilation::runOnce(const Phase &last) {
   if (trace && problem.empty())
     problem = writeFile(options.trace,
                         [&](llvm::raw_ostream &os) { trace->write(os); });
-  if (code == kExitDone && problem.empty() &&
+  if (code == kExitDone && problem.empty() && state.writesFiles &&
       !options.savePrecisionPlan.empty())
     problem =
         writePrecisionPlan(options.savePrecisionPlan, options.precisionPolicy(),
                            passes::precisionReport(*module_));
   if (problem.empty())
     problem = remarks.write(diagnostics_->out());
-  if (!problem.empty()) {
-    reportError(options, problem);
-    return code == kExitDone ? kExitUsage : code;
-  }
+  if (!problem.empty())
+    return fail(code == kExitDone ? kExitUsage : code, problem);
   return code;
 }
 
@@ -389,12 +392,10 @@ ExitCode Compilation::checkMemory() const {
   if (options.memoryLimitBytes) {
     std::string problem =
         whyTooLarge(*module_, options, memory, batchesThatFit);
-    if (!problem.empty()) {
-      reportError(options, problem);
-      return kExitMemory;
-    }
+    if (!problem.empty())
+      return fail(kExitMemory, problem);
   }
-  if (!options.isTrial && (options.memoryLimitBytes || options.verbose))
+  if (!state.isTrial && (options.memoryLimitBytes || options.verbose))
     for (const DeviceMemory &device : memory)
       llvm::errs() << options.tool << ": peak memory of " << memoryText(device)
                    << "\n";
@@ -402,6 +403,8 @@ ExitCode Compilation::checkMemory() const {
 }
 
 ExitCode Compilation::checkContracts() const {
+  if (state.isTrial) // contracts apply only to the final program
+    return kExitDone;
   std::vector<std::string> broken =
       brokenContracts(options.contracts, *module_);
   for (const std::string &line : broken)
@@ -437,7 +440,7 @@ ExitCode Compilation::checkExport() {
 ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
-  info.manifest = makeManifest(options, mainTarget(), *module_);
+  info.manifest = makeManifest(options, state, mainTarget(), *module_);
   return describeExport(info);
 }
 

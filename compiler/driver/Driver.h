@@ -14,7 +14,7 @@
 #include "compiler/driver/ModelFile.h"
 #include "compiler/emit/Artifact.h"
 #include "compiler/lint/Lints.h"
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -42,10 +42,10 @@ struct TargetFactory {
 /// What options may name.
 std::vector<passes::DeviceKind> kindsOf(llvm::ArrayRef<TargetFactory> targets);
 
-/// The target that `options` ask for; null when there is none, which was
-/// reported.
+/// The target of `state`; null when there is none, which was reported.
 std::unique_ptr<passes::Target>
-createTarget(const Options &options, llvm::ArrayRef<TargetFactory> targets);
+createTarget(const Options &options, const CompileState &state,
+             llvm::ArrayRef<TargetFactory> targets);
 
 /// The devices that a program may span, the default one first, with the targets
 /// of their kinds.
@@ -61,7 +61,7 @@ struct TargetSet {
 
 /// The devices of --target, --place and --allow-cpu. On failure reports the
 /// reason and returns a set without `main`.
-TargetSet createTargets(const Options &options,
+TargetSet createTargets(const Options &options, const CompileState &state,
                         llvm::ArrayRef<TargetFactory> targets);
 
 /// Prints one line per target.
@@ -71,7 +71,7 @@ void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
 /// refers to.
 class Compilation {
 public:
-  Compilation(const Options &options, TargetSet targets);
+  Compilation(const Options &options, CompileState state, TargetSet targets);
   ~Compilation();
 
   /// Called if the program of a batch does not fit into --memory-limit: returns
@@ -94,6 +94,7 @@ public:
                 llvm::ArrayRef<std::string> others = {});
 
   const Options &options;
+  const CompileState state;
   SharedModel model;
   std::unique_ptr<passes::Target> target; // of the first device
   std::vector<passes::ProgramDevice> devices;
@@ -113,6 +114,9 @@ public:
   void reportTimes() const;
 
 private:
+  /// Reports an error, unless this is a trial.
+  ExitCode fail(ExitCode code, const llvm::Twine &why) const;
+  bool isVerbose() const { return options.verbose && !state.isTrial; }
   ExitCode runOnce(const Phase &last);
   /// Whether a phase failed because of a defect of the compiler, not because of
   /// the model or the options.
@@ -140,8 +144,9 @@ private:
 };
 
 /// sinterc's main function; `calibrate` runs --calibrate (Calibration.h).
-using Calibrate = std::function<ExitCode(
-    Options &options, llvm::ArrayRef<TargetFactory> targets)>;
+using Calibrate =
+    std::function<ExitCode(const Options &options, CompileState &state,
+                           llvm::ArrayRef<TargetFactory> targets)>;
 int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
             const Calibrate &calibrate);
 

@@ -29,9 +29,10 @@ static json::Value text(llvm::StringRef name) {
 
 /// Trainers compare these options with those of a checkpoint. A default is
 /// either always written or always absent.
-static json::Object trainingOptions(const TrainOptions &train,
-                                    llvm::StringRef lossScale,
+static json::Object trainingOptions(const Options &options,
+                                    const CompileState &state,
                                     mlir::ModuleOp module) {
+  const TrainOptions &train = options.train;
   json::Object object;
   object["loss"] = train.loss.kind.empty() ? "cross-entropy" : train.loss.kind;
   object["optimizer"] = train.optimizer.empty() ? "sgd" : train.optimizer;
@@ -43,7 +44,7 @@ static json::Object trainingOptions(const TrainOptions &train,
     object["ignore_index"] = *train.loss.ignoreIndex;
   if (train.loss.labelSmoothing)
     object["label_smoothing"] = train.loss.labelSmoothing;
-  object["loss_scale"] = lossScale;
+  object["loss_scale"] = options.lossScale();
   auto chosen = module->getAttrOfType<mlir::DictionaryAttr>(
       exec::ExecDialect::kTrainingAttr);
   for (const char *key : {"momentum", "beta1", "beta2", "eps"})
@@ -54,10 +55,10 @@ static json::Object trainingOptions(const TrainOptions &train,
     object["clip_value"] = train.clipValue;
   if (train.replicas > 1)
     object["replicas"] = train.replicas;
-  if (train.accumulate > 1)
-    object["accumulate"] = train.accumulate;
-  if (train.splitBatch > 0)
-    object["split_batch"] = train.splitBatch;
+  if (state.accumulate > 1)
+    object["accumulate"] = state.accumulate;
+  if (state.splitBatch > 0)
+    object["split_batch"] = state.splitBatch;
   if (train.shards > 0)
     object["shards"] = train.shards;
   if (train.ema > 0)
@@ -100,6 +101,7 @@ static json::Object mixedRows(mlir::ModuleOp module) {
 }
 
 std::string compiler::makeManifest(const Options &options,
+                                   const CompileState &state,
                                    const passes::Target &target,
                                    mlir::ModuleOp module) {
   json::Object manifest;
@@ -124,11 +126,10 @@ std::string compiler::makeManifest(const Options &options,
     dims[text(name).getAsString()->str()] = size;
   if (!dims.empty())
     manifest["dims"] = std::move(dims);
-  if (options.batch)
-    manifest["batch"] = *options.batch;
+  if (state.batch)
+    manifest["batch"] = *state.batch;
   if (options.train.enabled)
-    manifest["training"] =
-        trainingOptions(options.train, options.lossScale(), module);
+    manifest["training"] = trainingOptions(options, state, module);
   if (json::Object mixed = mixedRows(module); !mixed.empty())
     manifest["rows_mixed_by"] = std::move(mixed);
   json::Object kernels;

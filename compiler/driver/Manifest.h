@@ -6,7 +6,7 @@
 #ifndef SINTER_COMPILER_DRIVER_MANIFEST_H
 #define SINTER_COMPILER_DRIVER_MANIFEST_H
 
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,8 +16,8 @@ namespace sinter::compiler {
 /// The JSON text of sinter_artifact.manifest: versions, the target, choices
 /// made at compile time. Contains no path and no time, so that equal
 /// compilations give equal bytes.
-std::string makeManifest(const Options &options, const passes::Target &target,
-                         mlir::ModuleOp module);
+std::string makeManifest(const Options &options, const CompileState &state,
+                         const passes::Target &target, mlir::ModuleOp module);
 
 /// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);

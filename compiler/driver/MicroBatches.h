@@ -18,17 +18,18 @@ namespace sinter::compiler {
 std::string checkMicroBatches(const Options &options);
 
 /// With --allow-microbatch, if the program of the whole batch does not fit into
-/// --memory-limit even with recomputation: sets `options` to the fewest
+/// --memory-limit even with recomputation: sets `state` to the fewest
 /// micro-batches of equal size that fit, and prints that in one line. If none
 /// fits, reports the smallest limit and returns kExitMemory. Without the flag
 /// does nothing. Reads `model` unless it was read; the caller can compile it.
-ExitCode splitBatch(Options &options, SharedModel &model,
-                    llvm::ArrayRef<TargetFactory> targets);
+ExitCode splitBatch(const Options &options, CompileState &state,
+                    SharedModel &model, llvm::ArrayRef<TargetFactory> targets);
 
 /// For whyTooLarge: "; the largest batch that fits is 21; with
 /// --allow-microbatch 2 micro-batches of 16 fit". `batch` does not fit. "" if
 /// no smaller batch fits, or the batch cannot be set.
-std::string batchesThatFit(const Options &options, const SharedModel &model,
+std::string batchesThatFit(const Options &options, const CompileState &state,
+                           const SharedModel &model,
                            llvm::ArrayRef<TargetFactory> targets,
                            int64_t batch);
 

@@ -38,7 +38,8 @@ static ExitCode unreadable(const Options &options, const llvm::Twine &why) {
   return kExitUsage;
 }
 
-static ImportOptions importOptions(const Options &options) {
+static ImportOptions importOptions(const Options &options,
+                                   const CompileState &state) {
   ImportOptions result;
   result.train = options.train.enabled;
   result.isOnlyShown = options.tool == "sinter-inspect";
@@ -48,10 +49,10 @@ static ImportOptions importOptions(const Options &options) {
   result.freezeBatchNorm = options.train.freezeBatchNorm;
   result.allowRewritten = options.train.allowRewritten;
   result.uncheckedIndices = options.uncheckedIndices;
-  result.batch = options.batch;
+  result.batch = state.batch;
   for (auto &[name, size] : options.dims)
     result.dims[name] = size;
-  for (auto &[name, shape] : options.shapes)
+  for (auto &[name, shape] : state.shapes)
     result.shapes[name].assign(shape.begin(), shape.end());
   return result;
 }
@@ -87,16 +88,19 @@ ExitCode compiler::readModel(const Options &options, SharedModel &model,
   if (!importer)
     return unreadable(options, "no importer recognizes its format");
   ImportErrors errors;
-  model = importer->read(std::move(file), importOptions(options), errors);
+  model = importer->read(std::move(file),
+                         importOptions(options, CompileState(options)), errors);
   ExitCode code = reportImport(options, errors);
   return code == kExitDone && !model ? kExitFailed : code;
 }
 
-ExitCode compiler::importModel(const Options &options, const SourceModel &model,
+ExitCode compiler::importModel(const Options &options,
+                               const CompileState &state,
+                               const SourceModel &model,
                                mlir::MLIRContext *context,
                                mlir::OwningOpRef<mlir::ModuleOp> &module) {
   ImportErrors errors;
-  module = model.import(importOptions(options), context, errors);
+  module = model.import(importOptions(options, state), context, errors);
   ExitCode code = reportImport(options, errors);
   return code == kExitDone && !module ? kExitFailed : code;
 }

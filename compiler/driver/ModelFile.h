@@ -10,7 +10,7 @@
 
 #include "compiler/ExitCode.h"
 #include "compiler/import/Importer.h"
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 namespace sinter::compiler {
 
@@ -20,9 +20,9 @@ ExitCode readModel(const Options &options, SharedModel &model,
                    llvm::ArrayRef<const Importer *> formats = importers());
 
 /// The import phase: makes the module of `model`, with the sizes that `options`
-/// bind. Reports errors.
-ExitCode importModel(const Options &options, const SourceModel &model,
-                     mlir::MLIRContext *context,
+/// and `state` bind. Reports errors.
+ExitCode importModel(const Options &options, const CompileState &state,
+                     const SourceModel &model, mlir::MLIRContext *context,
                      mlir::OwningOpRef<mlir::ModuleOp> &module);
 
 /// The pieces of the file that a trainer of `program` exports; reports errors.

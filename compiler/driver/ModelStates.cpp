@@ -122,11 +122,12 @@ private:
 
 } // namespace
 
-ExitCode compiler::tieStates(const Options &options, mlir::ModuleOp module) {
+ExitCode compiler::tieStates(const Options &options, const CompileState &state,
+                             mlir::ModuleOp module) {
   if (options.stateRules.empty())
     return kExitDone;
   auto report = [&](const std::string &wrong) {
-    reportError(options, "--state" + wrong);
+    reportError(options, state, "--state" + wrong);
     return kExitUsage;
   };
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");

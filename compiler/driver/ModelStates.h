@@ -12,7 +12,7 @@
 #define SINTER_COMPILER_DRIVER_MODELSTATES_H
 
 #include "compiler/ExitCode.h"
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -21,7 +21,8 @@ namespace sinter::compiler {
 /// Turns the inputs of @main that `options.stateRules` match into states with
 /// the same names. Reports a rule that matches nothing or an input and an
 /// output that cannot be tied, and returns kExitUsage.
-ExitCode tieStates(const Options &options, mlir::ModuleOp module);
+ExitCode tieStates(const Options &options, const CompileState &state,
+                   mlir::ModuleOp module);
 
 } // namespace sinter::compiler
 

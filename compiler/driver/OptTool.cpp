@@ -91,12 +91,12 @@ int sinter::compiler::optMain(int argc, char **argv,
   StringRef(flags->phaseOptions).split(words, ' ', -1, false);
   std::vector<std::string> optionArgs(words.begin(), words.end());
   optionArgs.push_back("-");
-  std::optional<Options> options =
+  std::optional<const Options> options =
       parseOptions("sinter-opt", kSinterc, kindsOf(targets), optionArgs);
   if (!options)
     return kExitUsage;
 
-  TargetSet set = createTargets(*options, targets);
+  TargetSet set = createTargets(*options, CompileState(*options), targets);
   if (!set.main)
     return kExitUsage;
 

@@ -42,29 +42,30 @@ static void print(llvm::raw_ostream &os, llvm::StringRef tool,
   os << "\n";
 }
 
-RemarkFile::RemarkFile(const Options &options, mlir::MLIRContext *context)
-    : options_(options), context_(context) {
-  if (options.remarks.empty() && !options.verbose)
+RemarkFile::RemarkFile(const Options &options, const CompileState &state,
+                       mlir::MLIRContext *context)
+    : tool_(options.tool), path_(state.writesFiles ? options.remarks : ""),
+      isPrinted_(options.verbose && !state.isTrial), context_(context) {
+  if (path_.empty() && !isPrinted_)
     return;
   ir::RemarkSink::attach(context, [this](const ir::Remark &remark) {
-    if (!options_.remarks.empty())
+    if (!path_.empty())
       llvm::raw_string_ostream(lines_) << json::Value(toJson(remark)) << "\n";
-    if (options_.verbose) {
+    if (isPrinted_) {
       llvm::raw_string_ostream os(text_);
-      print(os, options_.tool, remark);
+      print(os, tool_, remark);
     }
   });
 }
 
 RemarkFile::~RemarkFile() {
-  if (!options_.remarks.empty() || options_.verbose)
+  if (!path_.empty() || isPrinted_)
     ir::RemarkSink::attach(context_, {});
 }
 
 std::string RemarkFile::write(llvm::raw_ostream &os) {
   os << text_;
-  if (options_.remarks.empty())
+  if (path_.empty())
     return "";
-  return writeFile(options_.remarks,
-                   [&](llvm::raw_ostream &os) { os << lines_; });
+  return writeFile(path_, [&](llvm::raw_ostream &os) { os << lines_; });
 }

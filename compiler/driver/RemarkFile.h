@@ -6,7 +6,7 @@
 #ifndef SINTER_COMPILER_DRIVER_REMARKFILE_H
 #define SINTER_COMPILER_DRIVER_REMARKFILE_H
 
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -18,7 +18,8 @@ namespace sinter::compiler {
 /// given.
 class RemarkFile {
 public:
-  RemarkFile(const Options &options, mlir::MLIRContext *context);
+  RemarkFile(const Options &options, const CompileState &state,
+             mlir::MLIRContext *context);
   ~RemarkFile();
 
   /// Writes the remarks to the file of --remarks, as one JSON object a line
@@ -27,7 +28,8 @@ public:
   std::string write(llvm::raw_ostream &os);
 
 private:
-  const Options &options_;
+  std::string tool_, path_; // of the file; "": none
+  bool isPrinted_;
   mlir::MLIRContext *context_;
   std::string lines_, text_;
 };

@@ -187,20 +187,22 @@ static std::string checkOutput(const Options &options) {
 }
 
 // Makes one binary for several targets; each is compiled by itself.
-static ExitCode compileTargets(const Options &options, const SharedModel &model,
+static ExitCode compileTargets(const Options &options,
+                               const CompileState &state,
+                               const SharedModel &model,
                                llvm::ArrayRef<TargetFactory> factories) {
   // The compilations own what the program refers to.
-  std::vector<std::unique_ptr<Options>> ownOptions;
   std::vector<std::unique_ptr<Compilation>> compilations;
   CompiledProgram program;
   for (size_t i = 0; i < options.targets.size(); ++i) {
-    Options &own = *ownOptions.emplace_back(std::make_unique<Options>(options));
-    own.targets = {options.targets[i]};
-    std::unique_ptr<passes::Target> target = createTarget(own, factories);
+    CompileState own = state.forTarget(options.targets[i]);
+    std::unique_ptr<passes::Target> target =
+        createTarget(options, own, factories);
     if (!target)
       return kExitUsage;
-    Compilation &compilation = *compilations.emplace_back(
-        std::make_unique<Compilation>(own, std::move(target)));
+    Compilation &compilation =
+        *compilations.emplace_back(std::make_unique<Compilation>(
+            options, std::move(own), std::move(target)));
     compilation.model = model;
     if (ExitCode code = compilation.checkOptions())
       return code;
@@ -217,13 +219,13 @@ static ExitCode compileTargets(const Options &options, const SharedModel &model,
   return kExitDone;
 }
 
-static ExitCode compile(const Options &options, TargetSet targets,
-                        SharedModel model,
+static ExitCode compile(const Options &options, const CompileState &state,
+                        TargetSet targets, SharedModel model,
                         llvm::ArrayRef<TargetFactory> factories) {
-  Compilation compilation(options, std::move(targets));
+  Compilation compilation(options, state, std::move(targets));
   compilation.model = std::move(model);
   compilation.batchesThatFit = [&](int64_t batch) {
-    return batchesThatFit(options, compilation.model, factories, batch);
+    return batchesThatFit(options, state, compilation.model, factories, batch);
   };
   if (ExitCode code = compilation.checkOptions())
     return code;
@@ -246,12 +248,11 @@ static ExitCode checkTargets(const Options &options,
                              llvm::ArrayRef<TargetFactory> factories) {
   ExitCode first = kExitDone;
   for (const std::string &name : options.targets) {
-    Options own = options;
-    own.targets = {name};
-    TargetSet set = createTargets(own, factories);
+    CompileState state = CompileState(options).forTarget(name);
+    TargetSet set = createTargets(options, state, factories);
     if (!set.main)
       return kExitUsage;
-    ExitCode code = checkCoverage(own, std::move(set));
+    ExitCode code = checkCoverage(options, std::move(state), std::move(set));
     if (first == kExitDone)
       first = code;
   }
@@ -262,7 +263,7 @@ int compiler::sinterc(int argc, char **argv,
                       llvm::ArrayRef<TargetFactory> targets,
                       const Calibrate &calibrate) {
   prepareProcess("sinterc");
-  std::optional<Options> options = parseOptions(
+  std::optional<const Options> options = parseOptions(
       "sinterc", kSinterc, kindsOf(targets), argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;
@@ -283,16 +284,17 @@ int compiler::sinterc(int argc, char **argv,
     return code;
   if (options->check)
     return checkTargets(*options, targets);
+  CompileState state(*options);
   if (!options->calibrate.empty())
-    if (ExitCode code = calibrate(*options, targets))
+    if (ExitCode code = calibrate(*options, state, targets))
       return code;
   SharedModel model;
-  if (ExitCode code = splitBatch(*options, model, targets))
+  if (ExitCode code = splitBatch(*options, state, model, targets))
     return code;
   if (options->targets.size() > 1)
-    return compileTargets(*options, model, targets);
-  TargetSet set = createTargets(*options, targets);
+    return compileTargets(*options, state, model, targets);
+  TargetSet set = createTargets(*options, state, targets);
   if (!set.main)
     return kExitUsage;
-  return compile(*options, std::move(set), std::move(model), targets);
+  return compile(*options, state, std::move(set), std::move(model), targets);
 }

@@ -253,7 +253,7 @@ static int printModuleGraph(const InspectOptions &inspect,
   });
 }
 
-static int inspectModel(const InspectOptions &inspect, Options options,
+static int inspectModel(const InspectOptions &inspect, const Options &options,
                         llvm::ArrayRef<TargetFactory> targets) {
   bool isGraph = inspect.command == "graph";
   const Phase *plan = findPhase("plan"), *last = plan;
@@ -265,17 +265,18 @@ static int inspectModel(const InspectOptions &inspect, Options options,
                 ": no graph is left after this phase; 'plan' shows the plan");
   if (std::string wrong = checkMicroBatches(options); !wrong.empty())
     return fail(wrong);
-  TargetSet set = createTargets(options, targets);
+  CompileState state(options);
+  TargetSet set = createTargets(options, state, targets);
   if (!set.main)
     return kExitUsage;
   SharedModel model;
   if (ExitCode code = readModel(options, model))
     return code;
-  if (makeUpSizes(*model, options))
+  if (makeUpSizes(*model, options, state))
     noteMadeUpSizes(options);
-  if (ExitCode code = splitBatch(options, model, targets))
+  if (ExitCode code = splitBatch(options, state, model, targets))
     return code;
-  Compilation compilation(options, std::move(set));
+  Compilation compilation(options, std::move(state), std::move(set));
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);
@@ -336,7 +337,7 @@ int compiler::sinterInspect(int argc, char **argv,
       !llvm::sys::fs::exists(inspect.rest[0]))
     return fail("unknown command '" + shown(inspect.rest[0]) +
                 "'; --help lists the commands");
-  std::optional<Options> options = parseOptions(
+  std::optional<const Options> options = parseOptions(
       "sinter-inspect", kSinterInspect, kindsOf(targets), inspect.rest);
   if (!options)
     return kExitUsage;

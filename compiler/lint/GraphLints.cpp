@@ -264,7 +264,7 @@ void compiler::findLikelyBuffers(const LintContext &context,
 
 void compiler::findBatchStatistics(const LintContext &context,
                                    LintReport report) {
-  int64_t parts = context.options.train.accumulate;
+  int64_t parts = context.state.accumulate;
   auto grad = ModuleOp(context.module).lookupSymbol<func::FuncOp>("grad");
   if (parts < 2 || !grad)
     return;

@@ -10,7 +10,7 @@
 #ifndef SINTER_COMPILER_LINT_LINTS_H
 #define SINTER_COMPILER_LINT_LINTS_H
 
-#include "compiler/options/Options.h"
+#include "compiler/options/CompileState.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -23,6 +23,7 @@ namespace sinter::compiler {
 /// What a lint may look at.
 struct LintContext {
   const Options &options;
+  const CompileState &state;
   mlir::ModuleOp module; // after the lint's phase
   bool isForGpu = false; // the default device is a GPU
 };

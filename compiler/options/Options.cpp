@@ -8,6 +8,7 @@
 #include "compiler/checks/Contracts.h"
 #include "compiler/lint/Lints.h"
 #include "compiler/options/Determinism.h"
+#include "compiler/options/OptionValues.h"
 #include "runtime/base/CommandLine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -58,12 +59,20 @@ bool Options::allowsLibrary(StringRef name) const {
          llvm::is_contained(libraries, name);
 }
 
-Options Options::asTrial() const {
-  Options trial = *this;
-  trial.isTrial = true;
-  trial.logPlacement = trial.verbose = trial.timeReport = false;
-  trial.trace = trial.remarks = trial.dumpPhases = trial.savePrecisionPlan = "";
-  return trial;
+Options Options::forHostInFloat32() const {
+  Options own = *this;
+  own.train = TrainOptions();
+  own.precision = "fp32";
+  own.plannedPolicy = "";
+  own.keepFp32 = {};
+  own.plannedPrecisions.clear();
+  own.targets = {hostKind()};
+  own.devices.clear();
+  own.mcpu = "native";
+  own.libraries = {"all"};
+  own.deterministic = "";
+  own.memoryLimitBytes = 0;
+  return own;
 }
 
 StringRef sinter::compiler::nearest(StringRef word,
@@ -72,7 +81,7 @@ StringRef sinter::compiler::nearest(StringRef word,
   return rt::nearest(word, known);
 }
 
-static std::optional<Options> fail(StringRef tool, const llvm::Twine &message) {
+static std::nullopt_t fail(StringRef tool, const llvm::Twine &message) {
   llvm::errs() << tool << ": error: " << message << "\n";
   return std::nullopt;
 }
@@ -106,7 +115,32 @@ static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
   return "";
 }
 
-std::optional<Options>
+// What --bench and --device of a run imply; returns what is wrong, "" if
+// nothing.
+static std::string applyRun(Options &options) {
+  if (options.run.inputs.empty() && options.run.bench)
+    options.run.inputs = "random:seed=0";
+  StringRef device = options.run.device;
+  auto [kind, index] = device.split(':');
+  if (device.empty())
+    return "";
+  if (kind == "cpu" && device != "cpu" && index != "0")
+    return "--device=" + device.str() + ": there is one CPU device, 'cpu'";
+  if (options.targetGiven && !llvm::is_contained(options.targets, kind))
+    return "--device=" + device.str() +
+           " contradicts --target=" + llvm::join(options.targets, ",");
+  options.targets = {kind.str()};
+  bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
+  if (isPlaced && options.devices.empty()) {
+    options.devices.emplace_back();
+    if (std::string wrong = readDevice(options, device, options.devices.back());
+        !wrong.empty())
+      return "--device: " + wrong;
+  }
+  return "";
+}
+
+std::optional<const Options>
 sinter::compiler::parseOptions(StringRef toolName, Tool tool,
                                llvm::ArrayRef<passes::DeviceKind> kinds,
                                llvm::ArrayRef<std::string> args) {
@@ -145,6 +179,8 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
       !flag.empty() && !options.train.enabled)
     return fail(toolName, flag + " needs --train");
   if (std::string problem = applyDeterminism(options); !problem.empty())
+    return fail(toolName, problem);
+  if (std::string problem = applyRun(options); !problem.empty())
     return fail(toolName, problem);
   return options;
 }

@@ -4,7 +4,8 @@
 //
 // All tools share one table of options (OptionTable.cpp): the parser, --help
 // and the docs use it. parseOptions checks each value of the Options that it
-// returns. The phases check whether the values fit each other and the model.
+// returns; from then on they are constant (CompileState.h is what a compilation
+// decides). The phases check whether the values fit each other and the model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_OPTIONS_OPTIONS_H
@@ -63,7 +64,6 @@ struct TrainOptions {
   std::string lossScale;  // "none", "dynamic", a number; "" = not given
   int64_t replicas = 1;   // that share a step
   int64_t accumulate = 1; // micro-batches of a step
-  int64_t splitBatch = 0; // the batch that --allow-microbatch split; 0 = none
   double ema = 0;         // decay of the averaged weights; 0 = none
   int64_t shards = 0;     // of a batch, with --deterministic=topology
 };
@@ -133,14 +133,11 @@ struct Options {
   std::string plannedPolicy;                    // of the precision plan
   std::vector<std::string> plannedPrecisions;   // of its ops, as key=WORD
   std::string calibrate;                        // --calibrate: data; "" = none
-  /// Ops that calibration keeps in float32: key and reason.
-  std::vector<std::pair<std::string, std::string>> calibrated;
   std::string stopAfter, dumpPhases, trace, remarks;
   std::string deterministic; // "none", "run", ...; "" = not given: run
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false;
   std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...
-  bool isTrial = false; // a silent compilation: only its success matters
   unsigned optLevel = 2;
   unsigned jobs = 0; // 0 = one per available core
 
@@ -173,8 +170,8 @@ struct Options {
   std::string
   kindsText(llvm::StringRef separator,
             llvm::function_ref<bool(llvm::StringRef)> isListed = nullptr) const;
-  /// For a program that is only tried: nothing is said of it, no file written.
-  Options asTrial() const;
+  /// The request for an inference program in float32 on this machine's CPU.
+  Options forHostInFloat32() const;
   /// Whether --libraries allows library `name`.
   bool allowsLibrary(llvm::StringRef name) const;
 };
@@ -209,9 +206,10 @@ llvm::StringRef trainingFlag(const Options &options);
 /// Parses `args` (without the program's name). On failure prints one line to
 /// stderr and returns nothing; the tool then ends with kExitUsage. If the
 /// result has --help, --version or --list-devices, a model may be missing.
-std::optional<Options> parseOptions(llvm::StringRef toolName, Tool tool,
-                                    llvm::ArrayRef<passes::DeviceKind> kinds,
-                                    llvm::ArrayRef<std::string> args);
+std::optional<const Options>
+parseOptions(llvm::StringRef toolName, Tool tool,
+             llvm::ArrayRef<passes::DeviceKind> kinds,
+             llvm::ArrayRef<std::string> args);
 std::vector<std::string> argumentsOf(int argc, char **argv);
 
 /// The help text of `tool`: the usage line, `commands` (what a tool has before

@@ -44,8 +44,8 @@ compile(ModuleOp module, const CompileSettings &settings) {
     options.run.device = "sim:0";
   options.libraries = settings.libraries;
   options.precision = settings.precision;
-  std::unique_ptr<passes::Target> target =
-      compiler::createTarget(options, tools::targets());
+  std::unique_ptr<passes::Target> target = compiler::createTarget(
+      options, compiler::CompileState(options), tools::targets());
   if (!target)
     return failure();
   compiler::PhaseContext phases{options, *target};

@@ -119,7 +119,8 @@ OwningOpRef<ModuleOp> importCase(const TableCase &entry, MLIRContext *context) {
   compiler::Options options;
   options.train.enabled = true;
   options.targets = {"cpu"};
-  auto target = compiler::createTarget(options, tools::targets());
+  auto target = compiler::createTarget(options, compiler::CompileState(options),
+                                       tools::targets());
   compiler::PhaseContext phases{options, *target};
   PassManager passes(context);
   compiler::findPhase("simplify")->build(passes, phases);

@@ -282,10 +282,10 @@ ExitCode tools::replay(const Options &options,
     reportError(options, file.status().message());
     return kExitUsage;
   }
-  TargetSet set = createTargets(options, targets);
+  TargetSet set = createTargets(options, CompileState(options), targets);
   if (!set.main)
     return kExitUsage;
-  Compilation compilation(options, std::move(set));
+  Compilation compilation(options, CompileState(options), std::move(set));
   if (ExitCode code = compilation.checkOptions())
     return code;
   if (ExitCode code = compilation.run(*findPhase("precision")))

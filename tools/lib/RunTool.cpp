@@ -68,25 +68,25 @@ static rt::DeviceOptions deviceOptions(const Options &options) {
 
 // Sets the sizes that the model leaves open to those of the arrays.
 static void bindOpenDims(const SourceModel &model, const HostTensors &arrays,
-                         Options &options) {
+                         const Options &options, CompileState &state) {
   for (const ModelInput &input : model.inputs()) {
     const HostTensor *array = find(arrays, input.name);
     if (!array || (input.dims && input.dims->size() != array->dims.size()))
       continue; // a mismatch is reported when the inputs are bound
-    bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
+    bool given = llvm::any_of(state.shapes, [&](const auto &shape) {
       return shape.first == input.name;
     });
     bool open = !input.dims;
     if (input.dims)
       for (auto [i, dim] : llvm::enumerate(*input.dims)) {
-        bool bound = dim.size || (i == 0 && options.batch) ||
+        bool bound = dim.size || (i == 0 && state.batch) ||
                      llvm::any_of(options.dims, [&](const auto &bound) {
                        return bound.first == dim.symbol;
                      });
         open |= !bound;
       }
     if (open && !given)
-      options.shapes.emplace_back(input.name, array->dims);
+      state.shapes.emplace_back(input.name, array->dims);
   }
 }
 
@@ -101,23 +101,25 @@ static std::string devicesOfRun(const Options &options,
   return artifact.numPlaces && isDefault ? "" : options.run.device;
 }
 
-static ExitCode compileModel(Options &options, const HostTensors &arrays,
+static ExitCode compileModel(const Options &options, const HostTensors &arrays,
                              llvm::ArrayRef<TargetFactory> targets,
                              Loaded &loaded) {
   if (std::string wrong = checkMicroBatches(options); !wrong.empty()) {
     reportError(options, wrong);
     return kExitUsage;
   }
-  TargetSet set = createTargets(options, targets);
+  TargetSet set = createTargets(options, CompileState(options), targets);
   if (!set.main)
     return kExitUsage;
   SharedModel model;
   if (ExitCode code = readModel(options, model))
     return code;
-  bindOpenDims(*model, arrays, options);
-  if (ExitCode code = splitBatch(options, model, targets))
+  CompileState state(options);
+  bindOpenDims(*model, arrays, options, state);
+  if (ExitCode code = splitBatch(options, state, model, targets))
     return code;
-  loaded.compilation = std::make_unique<Compilation>(options, std::move(set));
+  loaded.compilation =
+      std::make_unique<Compilation>(options, std::move(state), std::move(set));
   Compilation &compilation = *loaded.compilation;
   compilation.model = std::move(model);
   if (ExitCode code = compilation.checkOptions())
@@ -144,7 +146,7 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
   return kExitDone;
 }
 
-static ExitCode load(Options &options, const HostTensors &arrays,
+static ExitCode load(const Options &options, const HostTensors &arrays,
                      llvm::ArrayRef<TargetFactory> targets, Loaded &loaded) {
   if (!isElfFile(options.model))
     return compileModel(options, arrays, targets, loaded);
@@ -378,28 +380,8 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   return code;
 }
 
-static std::string checkDevice(Options &options) {
-  StringRef device = options.run.device;
-  auto [kind, index] = device.split(':');
-  if (device.empty())
-    return "";
-  if (kind == "cpu" && device != "cpu" && index != "0")
-    return "--device=" + device.str() + ": there is one CPU device, 'cpu'";
-  if (options.targetGiven && !llvm::is_contained(options.targets, kind))
-    return "--device=" + device.str() +
-           " contradicts --target=" + llvm::join(options.targets, ",");
-  options.targets = {kind.str()};
-  bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
-  if (isPlaced && options.devices.empty()) {
-    options.devices.emplace_back();
-    if (std::string wrong = readDevice(options, device, options.devices.back());
-        !wrong.empty())
-      return "--device: " + wrong;
-  }
-  return "";
-}
-
-static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
+static ExitCode run(const Options &options,
+                    llvm::ArrayRef<TargetFactory> targets) {
   bool badSeed = false;
   if (!options.run.replay.empty())
     return replay(options, targets);
@@ -418,19 +400,15 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
     reportError(options, "--rounds=stdin: needs --bench");
     return kExitUsage;
   }
-  if (options.run.inputs.empty() && options.run.bench)
-    options.run.inputs = "random:seed=0";
   if (options.run.inputs.empty()) {
     reportError(options, "no inputs given: --inputs=FILE.npz or "
                          "--inputs=random:seed=0");
     return kExitUsage;
   }
   std::optional<uint64_t> seed = randomSeed(options.run.inputs, badSeed);
-  std::string wrong = badSeed ? "--inputs: expected random:seed=NUMBER, got '" +
-                                    options.run.inputs + "'"
-                              : checkDevice(options);
-  if (!wrong.empty()) {
-    reportError(options, wrong);
+  if (badSeed) {
+    reportError(options, "--inputs: expected random:seed=NUMBER, got '" +
+                             options.run.inputs + "'");
     return kExitUsage;
   }
   HostTensors arrays;
@@ -463,7 +441,7 @@ static void printDevices() {
 int tools::sinterRun(int argc, char **argv,
                      llvm::ArrayRef<TargetFactory> targets) {
   prepareProcess("sinter-run");
-  std::optional<Options> options = parseOptions(
+  std::optional<const Options> options = parseOptions(
       "sinter-run", kSinterRun, kindsOf(targets), argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;

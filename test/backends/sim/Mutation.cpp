@@ -205,40 +205,43 @@ static int check(Subject &subject, const std::string &name) {
 int main(int argc, char **argv) {
   using namespace sinter::compiler;
   prepareProcess("sinter-sim-mutation");
-  std::optional<Options> options =
+  std::optional<const Options> parsed =
       parseOptions("sinter-sim-mutation", kSinterc, kindsOf(tools::targets()),
                    argumentsOf(argc, argv));
-  if (!options)
+  if (!parsed)
     return kExitUsage;
-  if (options->help) {
-    printHelp(llvm::outs(), *options, kSinterc,
+  Options options = *parsed;
+  if (options.help) {
+    printHelp(llvm::outs(), options, kSinterc,
               "sinter-sim-mutation MODEL [options]");
     return kExitDone;
   }
   // Checked and mutable code, as sinter-run makes it for --sim-drop.
-  options->targets = {"sim"};
-  options->run.device = "sim:0";
-  options->run.simDrop = "predicate:0";
-  std::unique_ptr<passes::Target> target = createTarget(*options, targets());
+  options.targets = {"sim"};
+  options.run.device = "sim:0";
+  options.run.simDrop = "predicate:0";
+  std::unique_ptr<passes::Target> target =
+      createTarget(options, CompileState(options), targets());
   SharedModel model;
-  if (!target || readModel(*options, model))
+  if (!target || readModel(options, model))
     return kExitUsage;
-  llvm::SmallString<128> arraysPath(options->model);
+  llvm::SmallString<128> arraysPath(options.model);
   llvm::sys::path::replace_extension(arraysPath, "");
   arraysPath += "-in.npz";
   HostTensors arrays;
   if (llvm::sys::fs::exists(arraysPath)) {
     auto read = readNpz(std::string(arraysPath));
     if (!read.ok()) {
-      reportError(*options, read.status().message());
+      reportError(options, read.status().message());
       return kExitUsage;
     }
     arrays = std::move(*read);
   }
+  CompileState state(options);
   for (const ModelInput &input : model->inputs())
     if (const HostTensor *array = find(arrays, input.name))
-      options->shapes.emplace_back(input.name, array->dims);
-  Compilation compilation(*options, std::move(target));
+      state.shapes.emplace_back(input.name, array->dims);
+  Compilation compilation(options, std::move(state), std::move(target));
   compilation.model = std::move(model);
   CompiledProgram program;
   if (ExitCode code = compilation.checkOptions())
@@ -249,14 +252,14 @@ int main(int argc, char **argv) {
     return code;
   auto jit = Jit::create(program);
   if (!jit) {
-    reportError(*options, llvm::toString(jit.takeError()));
+    reportError(options, llvm::toString(jit.takeError()));
     return kExitFailed;
   }
   Subject subject(*(*jit)->artifact());
   rt::Status bound = subject.bindInputs(arrays);
   if (!bound.ok()) {
-    reportError(*options, bound.message());
+    reportError(options, bound.message());
     return kExitUsage;
   }
-  return check(subject, llvm::sys::path::filename(options->model).str());
+  return check(subject, llvm::sys::path::filename(options.model).str());
 }

@@ -103,11 +103,11 @@ Ended compileFor(Fault fault) {
       %y = sinter.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32> loc("node")
       return %y : tensor<4xf32>
     })");
-  std::optional<Options> options =
+  std::optional<const Options> options =
       parseOptions("sinterc", kSinterc, {passes::DeviceKind{"cpu", {}}},
                    {path, "-o", folder / "out.so"});
   REQUIRE(options);
-  Compilation compilation(*options,
+  Compilation compilation(*options, CompileState(*options),
                           TargetSet(std::make_unique<FaultyTarget>(fault)));
   Stderr output;
   ExitCode code = compilation.run(*findPhase("plan"));

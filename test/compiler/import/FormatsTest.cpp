@@ -235,7 +235,8 @@ TEST_CASE("the driver reads and imports another format, and its program runs") {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  REQUIRE(importModel(options, *model, &context, module) == kExitDone);
+  REQUIRE(importModel(options, CompileState(options), *model, &context,
+                      module) == kExitDone);
 
   std::vector<ExportPiece> pieces;
   CHECK(makeExport(options, *model, *module, pieces) == kExitDone);
@@ -271,20 +272,22 @@ TEST_CASE("an importer's errors end reading and importing") {
   mlir::MLIRContext context;
   context.loadDialect<ir::SinterDialect, mlir::func::FuncDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  CHECK(importModel(open.options(), *model, &context, module) == kExitUsage);
+  CHECK(importModel(open.options(), CompileState(open.options()), *model,
+                    &context, module) == kExitUsage);
   CHECK_FALSE(module);
 }
 
 TEST_CASE("--check covers another format, with sizes made up") {
-  ToyFile file("a.toy", kRelu);
-  Options options = file.options({"--check"});
-  CHECK(checkCoverage(options, createTargets(options, tools::targets()),
-                      formats()) == kExitDone);
-
-  ToyFile unknown("b.toy", "toy\ninput x n 3\nfrob y x\noutput x\n");
-  options = unknown.options({"--check"});
-  CHECK(checkCoverage(options, createTargets(options, tools::targets()),
-                      formats()) == kExitUnsupported);
+  auto check = [](const ToyFile &file) {
+    Options options = file.options({"--check"});
+    CompileState state(options);
+    return checkCoverage(options, state,
+                         createTargets(options, state, tools::targets()),
+                         formats());
+  };
+  CHECK(check(ToyFile("a.toy", kRelu)) == kExitDone);
+  CHECK(check(ToyFile("b.toy", "toy\ninput x n 3\nfrob y x\noutput x\n")) ==
+        kExitUnsupported);
 }
 
 TEST_CASE("a file of a sinter module is imported more than once") {
@@ -301,7 +304,8 @@ func.func @main(%x: tensor<4xf32> {sinter.input = "x"}) -> (tensor<4xf32> {sinte
   context.loadDialect<ir::SinterDialect, mlir::func::FuncDialect>();
   for (int i = 0; i < 2; ++i) {
     mlir::OwningOpRef<mlir::ModuleOp> module;
-    CHECK(importModel(file.options(), *model, &context, module) == kExitDone);
+    CHECK(importModel(file.options(), CompileState(file.options()), *model,
+                      &context, module) == kExitDone);
     CHECK(module);
   }
 }
