@@ -118,14 +118,17 @@ static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
 // What --bench and --device of a run imply; returns what is wrong, "" if
 // nothing.
 static std::string applyRun(Options &options) {
+  if (!options.run.replay.empty()) // runs on no device
+    return "";
   if (options.run.inputs.empty() && options.run.bench)
     options.run.inputs = "random:seed=0";
   StringRef device = options.run.device;
   auto [kind, index] = device.split(':');
   if (device.empty())
     return "";
-  if (kind == "cpu" && device != "cpu" && index != "0")
-    return "--device=" + device.str() + ": there is one CPU device, 'cpu'";
+  if (options.isHost(kind) && device != kind && index != "0")
+    return "--device=" + device.str() + ": there is one CPU device, '" +
+           kind.str() + "'";
   if (options.targetGiven && !llvm::is_contained(options.targets, kind))
     return "--device=" + device.str() +
            " contradicts --target=" + llvm::join(options.targets, ",");
