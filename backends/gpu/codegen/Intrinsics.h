@@ -98,8 +98,8 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// Whether there are matrix instructions for `element`, as described below.
-  /// If not, such products are computed without, and the rest of this section
-  /// is not called.
+  /// If not, such products are computed without, and neither the rest of this
+  /// section nor copies in the background are called.
   virtual bool hasMatrices(MatrixElement element) const = 0;
   /// Reads four matrices of 8 lines of 16 bytes from shared memory: lane 8 i +
   /// r has the `address` of line r of matrix i. Register i (i32) of lane 4 g +
