@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/PostOps.h"
 #include "test/runtime/OneCommand.h"
 
 #include <chrono>
@@ -411,6 +413,28 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
     p.aStrideM = 1;
     p.aStrideK = 10;
     check(p);
+  }
+}
+
+TEST_CASE("post-ops: the CPU has all that every device has", "[matmul]") {
+  auto library = sinter::cpu::createOneDnnLibrary();
+  REQUIRE(library.ok());
+  sinter_matmul p = dense(4, 4, 4);
+  p.numPostOps = 1;
+  sinter_command command = {};
+  command.kind = SINTER_CMD_MATMUL;
+  command.params = &p;
+  for (uint32_t kind = 0; kind <= SINTER_NUM_POST_OPS; ++kind) {
+    CAPTURE(kind);
+    const sinter_post_op_traits *row = sinter_post_op_row(kind);
+    const bool isEverywhere = row && row->scope == SINTER_POST_SCOPE_ALL;
+    CHECK(sinter::cpu::hasPostOp(kind) == isEverywhere);
+    if (sinter::cpu::hasPostOp(kind))
+      continue;
+    p.postOps[0] = {kind, 0, 0, 0};
+    auto prepared = (*library)->prepare(command, {});
+    REQUIRE_FALSE(prepared.ok());
+    CHECK(prepared.status().code() == SINTER_UNSUPPORTED);
   }
 }
 

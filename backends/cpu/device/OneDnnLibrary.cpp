@@ -6,6 +6,8 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 
+#include "backends/cpu/device/PostOps.h"
+
 #include <new>
 #include <span>
 
@@ -50,7 +52,7 @@ private:
   static Status checkPostOps(std::span<const sinter_post_op> postOps) {
     for (const sinter_post_op &op : postOps) {
       const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
-      if (!traits || traits->scope != SINTER_POST_SCOPE_ALL)
+      if (!hasPostOp(op.kind))
         return unsupported(
             "post-op " +
             (traits ? std::string(traits->name) : std::to_string(op.kind)) +

@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
+#include <iterator>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -59,80 +57,131 @@ void hardSwishLine(float *data, int64_t count) {
   }
 }
 
-template <typename Function>
-void forEach(float *data, int64_t count, int64_t stride, Function &&function) {
-  if (stride == 1) // a loop that vectorises
-    for (int64_t i = 0; i < count; ++i)
-      data[i] = function(data[i]);
-  else
-    for (int64_t i = 0; i < count; ++i)
-      data[i * stride] = function(data[i * stride]);
-}
+/// A line of the block and of the operand.
+struct Line {
+  float *data;
+  int64_t count, stride;
+  const float *operand;
+  int64_t operandStride;
 
-/// One op on one line of the block.
-void applyLine(const sinter_post_op &op, float *data, int64_t count,
-               int64_t stride, const float *operand, int64_t operandStride) {
-  switch (op.kind) {
-  case SINTER_POST_BIAS:
-  case SINTER_POST_ADD:
-    if (stride == 1 && operandStride == 1)
-      addLine(data, operand, count);
+  template <typename Function> void forEach(Function &&function) const {
+    if (stride == 1) // a loop that vectorises
+      for (int64_t i = 0; i < count; ++i)
+        data[i] = function(data[i]);
     else
       for (int64_t i = 0; i < count; ++i)
-        data[i * stride] += operand[i * operandStride];
-    break;
-  case SINTER_POST_RELU:
-    // NaN stays NaN; -0 becomes 0.
-    if (stride == 1)
-      reluLine(data, count);
-    else
-      forEach(data, count, stride,
-              [](float x) { return x <= 0.0f ? 0.0f : x; });
-    break;
-  case SINTER_POST_GELU_ERF:
-    forEach(data, count, stride, rt::gelu::erfForm<float>);
-    break;
-  case SINTER_POST_GELU_TANH:
-    forEach(data, count, stride, rt::gelu::tanhForm<float>);
-    break;
-  case SINTER_POST_SIGMOID:
-    forEach(data, count, stride,
-            [](float x) { return 1.0f / (1.0f + std::exp(-x)); });
-    break;
-  case SINTER_POST_TANH:
-    forEach(data, count, stride, [](float x) { return std::tanh(x); });
-    break;
-  case SINTER_POST_CLIP:
-    if (stride == 1) {
-      clipLine(data, count, op.alpha, op.beta);
-      break;
-    }
-    forEach(data, count, stride, [low = op.alpha, high = op.beta](float x) {
+        data[i * stride] = function(data[i * stride]);
+  }
+};
+
+void addOperand(const sinter_post_op &, const Line &line) {
+  if (line.stride == 1 && line.operandStride == 1)
+    addLine(line.data, line.operand, line.count);
+  else
+    for (int64_t i = 0; i < line.count; ++i)
+      line.data[i * line.stride] += line.operand[i * line.operandStride];
+}
+
+void relu(const sinter_post_op &, const Line &line) {
+  // NaN stays NaN; -0 becomes 0.
+  if (line.stride == 1)
+    reluLine(line.data, line.count);
+  else
+    line.forEach([](float x) { return x <= 0.0f ? 0.0f : x; });
+}
+
+void clip(const sinter_post_op &op, const Line &line) {
+  if (line.stride == 1)
+    clipLine(line.data, line.count, op.alpha, op.beta);
+  else
+    line.forEach([low = op.alpha, high = op.beta](float x) {
       x = x <= low ? low : x; // -0 becomes a `low` of 0
       return x > high ? high : x;
     });
-    break;
-  case SINTER_POST_SCALE:
-    forEach(data, count, stride,
-            [scale = op.alpha](float x) { return x * scale; });
-    break;
-  case SINTER_POST_SWISH:
-    forEach(data, count, stride,
-            [](float x) { return x / (1.0f + std::exp(-x)); });
-    break;
-  case SINTER_POST_HARD_SWISH:
-    if (stride == 1)
-      hardSwishLine(data, count);
-    else
-      for (int64_t i = 0; i < count; ++i)
-        hardSwishLine(data + i * stride, 1);
-    break;
-  default:
-    std::abort(); // OneDnnLibrary refuses a call with another kind
-  }
+}
+
+void hardSwish(const sinter_post_op &, const Line &line) {
+  if (line.stride == 1)
+    hardSwishLine(line.data, line.count);
+  else
+    for (int64_t i = 0; i < line.count; ++i)
+      hardSwishLine(line.data + i * line.stride, 1);
+}
+
+template <float (*function)(float)>
+void applyEach(const sinter_post_op &, const Line &line) {
+  line.forEach([](float x) { return function(x); });
+}
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+float tanhOf(float x) { return std::tanh(x); }
+float swish(float x) { return x / (1.0f + std::exp(-x)); }
+void scale(const sinter_post_op &op, const Line &line) {
+  line.forEach([scale = op.alpha](float x) { return x * scale; });
+}
+
+void appendAdd(dnnl::post_ops &list, const sinter_post_op &,
+               const dnnl::memory::desc &operand) {
+  list.append_binary(dnnl::algorithm::binary_add, operand);
+}
+/// With constant parameters.
+template <dnnl::algorithm algorithm, int alpha = 0>
+void appendFunction(dnnl::post_ops &list, const sinter_post_op &,
+                    const dnnl::memory::desc &) {
+  shim::appendEltwise(list, algorithm, alpha, 0.0f);
+}
+/// With the parameters of the post-op.
+template <dnnl::algorithm algorithm>
+void appendNumbers(dnnl::post_ops &list, const sinter_post_op &op,
+                   const dnnl::memory::desc &) {
+  shim::appendEltwise(list, algorithm, op.alpha, op.beta);
+}
+void appendScale(dnnl::post_ops &list, const sinter_post_op &op,
+                 const dnnl::memory::desc &) {
+  shim::appendEltwise(list, dnnl::algorithm::eltwise_linear, op.alpha, 0.0f);
+}
+void appendHardSwish(dnnl::post_ops &list, const sinter_post_op &,
+                     const dnnl::memory::desc &) {
+  shim::appendHardSwish(list);
+}
+
+/// The two forms of a post-op.
+struct PostOpCode {
+  uint32_t kind;
+  void (*apply)(const sinter_post_op &op, const Line &line);
+  void (*append)(dnnl::post_ops &list, const sinter_post_op &op,
+                 const dnnl::memory::desc &operand);
+};
+
+using dnnl::algorithm;
+constexpr PostOpCode postOpCodes[] = {
+    {SINTER_POST_BIAS, addOperand, appendAdd},
+    {SINTER_POST_ADD, addOperand, appendAdd},
+    {SINTER_POST_RELU, relu, appendFunction<algorithm::eltwise_relu>},
+    {SINTER_POST_GELU_ERF, applyEach<rt::gelu::erfForm<float>>,
+     appendFunction<algorithm::eltwise_gelu_erf>},
+    {SINTER_POST_GELU_TANH, applyEach<rt::gelu::tanhForm<float>>,
+     appendFunction<algorithm::eltwise_gelu_tanh>},
+    {SINTER_POST_SIGMOID, applyEach<sigmoid>,
+     appendFunction<algorithm::eltwise_logistic>},
+    {SINTER_POST_TANH, applyEach<tanhOf>,
+     appendFunction<algorithm::eltwise_tanh>},
+    {SINTER_POST_CLIP, clip, appendNumbers<algorithm::eltwise_clip>},
+    {SINTER_POST_SCALE, scale, appendScale},
+    {SINTER_POST_SWISH, applyEach<swish>,
+     appendFunction<algorithm::eltwise_swish, 1>},
+    {SINTER_POST_HARD_SWISH, hardSwish, appendHardSwish},
+};
+
+const PostOpCode *findCode(uint32_t kind) {
+  const PostOpCode *found =
+      std::find_if(std::begin(postOpCodes), std::end(postOpCodes),
+                   [&](const PostOpCode &code) { return code.kind == kind; });
+  return found == std::end(postOpCodes) ? nullptr : found;
 }
 
 } // namespace
+
+bool sinter::cpu::hasPostOp(uint32_t kind) { return findCode(kind) != nullptr; }
 
 void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
                                const Block &block,
@@ -153,10 +202,12 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
       const PostOpOperand &operand = operands[i];
       int64_t operandLine = alongCols ? operand.rowStride : operand.colStride;
       int64_t operandStride = alongCols ? operand.colStride : operand.rowStride;
-      applyLine(ops[i], block.data + line * lineStride, length, stride,
-                operand.address ? operand.address + line * operandLine
-                                : nullptr,
-                operandStride);
+      findCode(ops[i].kind)
+          ->apply(
+              ops[i],
+              {block.data + line * lineStride, length, stride,
+               operand.address ? operand.address + line * operandLine : nullptr,
+               operandStride});
     }
 }
 
@@ -170,40 +221,5 @@ size_t sinter::cpu::fusablePostOps(std::span<const sinter_post_op> ops) {
 
 void sinter::cpu::appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
                                const dnnl::memory::desc &operand) {
-  using dnnl::algorithm;
-  switch (op.kind) {
-  case SINTER_POST_BIAS:
-  case SINTER_POST_ADD:
-    list.append_binary(algorithm::binary_add, operand);
-    break;
-  case SINTER_POST_RELU:
-    shim::appendEltwise(list, algorithm::eltwise_relu, 0.0f, 0.0f);
-    break;
-  case SINTER_POST_GELU_ERF:
-    shim::appendEltwise(list, algorithm::eltwise_gelu_erf, 0.0f, 0.0f);
-    break;
-  case SINTER_POST_GELU_TANH:
-    shim::appendEltwise(list, algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
-    break;
-  case SINTER_POST_SIGMOID:
-    shim::appendEltwise(list, algorithm::eltwise_logistic, 0.0f, 0.0f);
-    break;
-  case SINTER_POST_TANH:
-    shim::appendEltwise(list, algorithm::eltwise_tanh, 0.0f, 0.0f);
-    break;
-  case SINTER_POST_CLIP:
-    shim::appendEltwise(list, algorithm::eltwise_clip, op.alpha, op.beta);
-    break;
-  case SINTER_POST_SCALE:
-    shim::appendEltwise(list, algorithm::eltwise_linear, op.alpha, 0.0f);
-    break;
-  case SINTER_POST_SWISH:
-    shim::appendEltwise(list, algorithm::eltwise_swish, 1.0f, 0.0f);
-    break;
-  case SINTER_POST_HARD_SWISH:
-    shim::appendHardSwish(list);
-    break;
-  default:
-    std::abort(); // OneDnnLibrary refuses a call with another kind
-  }
+  findCode(op.kind)->append(list, op, operand);
 }

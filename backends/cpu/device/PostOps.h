@@ -28,6 +28,10 @@ struct PostOpOperand {
   int64_t rowStride = 0, colStride = 0;
 };
 
+/// Whether the functions below know the sinter_post_op_kind; others must not
+/// reach them.
+bool hasPostOp(uint32_t kind);
+
 /// Applies `ops` in order to every element. operands[i] belongs to ops[i]; only
 /// BIAS and ADD use it.
 void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
