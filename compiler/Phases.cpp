@@ -43,19 +43,29 @@ static void buildSimplify(mlir::OpPassManager &pm,
   addSimplifier(pm, isDifferentiated);
 }
 
-/// Whether contractions of trained weights may be merged. In 16 bits each step
-/// rounds the weights anyway, so one buffer can hold them side by side. Options
-/// that name single ops rule it out; so do replicas, whose messages have one
-/// gradient per weight.
+/// Whether an option names single ops by their nodes, so that each op must stay
+/// one of its own.
+static bool namesSingleOps(const PhaseContext &context) {
+  const Options &options = context.options;
+  return !options.keepFp32.empty() || !options.precisionPlan.empty() ||
+         !options.savePrecisionPlan.empty() ||
+         !options.plannedPrecisions.empty() ||
+         !context.state.calibrated.empty() ||
+         !options.placeRules.empty();
+}
+
+/// Whether each step rounds the weights to 16 bits, so that one rounded buffer
+/// can hold those of several contractions side by side.
+static bool roundsWeights(const Options &options) {
+  return options.precisionPolicy() == "bf16" ||
+         options.precisionPolicy() == "fp16";
+}
+
+/// Whether the train phase merges contractions of trained weights. Messages of
+/// replicas have one gradient for each weight.
 static bool mergesTrained(const PhaseContext &context) {
   const Options &options = context.options;
-  llvm::StringRef policy = options.precisionPolicy();
-  bool namesOps = !options.keepFp32.empty() || !options.precisionPlan.empty() ||
-                  !options.savePrecisionPlan.empty() ||
-                  !options.plannedPrecisions.empty() ||
-                  !context.state.calibrated.empty() ||
-                  !options.placeRules.empty();
-  return (policy == "bf16" || policy == "fp16") && !namesOps &&
+  return roundsWeights(options) && !namesSingleOps(context) &&
          options.train.replicas <= 1;
 }
 

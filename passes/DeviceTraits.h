@@ -1,5 +1,4 @@
 //===- DeviceTraits.h - facts about a kind of device ------------*- C++ -*-===//
-//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -68,8 +68,8 @@ struct ExpandInFloat64 : OpRewritePattern<Op> {
   bool float32Too;
 };
 
-/// Marks a float32 op that MLIR's polynomial computes correctly as it is.
-constexpr StringLiteral kDone = "sinter.served";
+/// Marks a float32 op whose values MLIR's polynomial computes correctly.
+constexpr StringLiteral kLeftToPolynomial = "sinter.left_to_polynomial";
 
 /// Pattern: erf(x) -> copysign(erf(x), x), float32: MLIR's polynomial loses the
 /// sign of zero.
@@ -78,11 +78,12 @@ struct ErfOfZero : OpRewritePattern<math::ErfOp> {
 
   LogicalResult matchAndRewrite(math::ErfOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op->hasAttr(kDone) || !getElementTypeOrSelf(op.getType()).isF32())
+    if (op->hasAttr(kLeftToPolynomial) ||
+        !getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op,
                                          "already expanded, or not float32");
     auto erf = rewriter.create<math::ErfOp>(op.getLoc(), op.getOperand());
-    erf->setAttr(kDone, rewriter.getUnitAttr());
+    erf->setAttr(kLeftToPolynomial, rewriter.getUnitAttr());
     rewriter.replaceOpWithNewOp<math::CopySignOp>(op, erf, op.getOperand());
     return success();
   }
@@ -97,7 +98,7 @@ struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
   LogicalResult matchAndRewrite(math::LogOp op,
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType();
-    if (op->hasAttr(kDone) || !getElementTypeOrSelf(type).isF32())
+    if (op->hasAttr(kLeftToPolynomial) || !getElementTypeOrSelf(type).isF32())
       return rewriter.notifyMatchFailure(op,
                                          "already expanded, or not float32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
@@ -113,7 +114,7 @@ struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
     Value scaled = b.create<arith::MulFOp>(x, number(0x1p24f));
     auto log = b.create<math::LogOp>(
         b.create<arith::SelectOp>(isSmall, scaled, x).getResult());
-    log->setAttr(kDone, b.getUnitAttr());
+    log->setAttr(kLeftToPolynomial, b.getUnitAttr());
     Value less = b.create<arith::SubFOp>(
         log, number(static_cast<float>(24 * std::numbers::ln2)));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isSmall, less, log);
