@@ -12,6 +12,8 @@
 #include "passes/place/Devices.h"
 #include "passes/precision/AssignPrecision.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
@@ -109,16 +111,17 @@ mlir::LogicalResult compiler::verifyTrained(mlir::ModuleOp module,
   if (module.getOps<mlir::func::FuncOp>().empty())
     return mlir::success(); // planned
   if (context.options.train.enabled) {
-    bool hasStep =
-        context.state.accumulate > 1
-            ? hasFunction(module, "grad") && hasFunction(module, "apply")
-            : hasFunction(module, "step");
-    if (!hasStep || !hasFunction(module, "eval") || hasFunction(module, "main"))
+    bool hasStep = context.state.accumulate > 1
+                       ? hasFunction(module, SINTER_ENTRY_GRAD) &&
+                             hasFunction(module, SINTER_ENTRY_APPLY)
+                       : hasFunction(module, SINTER_ENTRY_STEP);
+    if (!hasStep || !hasFunction(module, SINTER_ENTRY_EVAL) ||
+        hasFunction(module, SINTER_ENTRY_MAIN))
       return module.emitError("a training program has @step (with "
                               "micro-batches @grad and @apply) and @eval only");
     return mlir::success();
   }
-  if (!hasFunction(module, "main"))
+  if (!hasFunction(module, SINTER_ENTRY_MAIN))
     return module.emitError("the model has no function @main");
   return mlir::success();
 }

@@ -12,6 +12,8 @@
 #include "passes/precision/AssignPrecision.h"
 #include "passes/precision/PrecisionReport.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
@@ -63,8 +65,9 @@ public:
 
   ExitCode run() {
     findNarrow();
-    auto function = placed.module().lookupSymbol<func::FuncOp>("step");
-    for (const char *name : {"grad", "main"})
+    auto function =
+        placed.module().lookupSymbol<func::FuncOp>(SINTER_ENTRY_STEP);
+    for (const char *name : {SINTER_ENTRY_GRAD, SINTER_ENTRY_MAIN})
       if (!function)
         function = placed.module().lookupSymbol<func::FuncOp>(name);
     if (!function)
@@ -88,11 +91,11 @@ private:
 
   /// The labels: the last input of a function that trains with a loss.
   std::string labelsOf(func::FuncOp function) {
-    auto training =
-        placed.module()->getAttrOfType<mlir::DictionaryAttr>("sinter.training");
+    auto training = placed.module()->getAttrOfType<mlir::DictionaryAttr>(
+        exec::ExecDialect::kTrainingAttr);
     auto loss = training ? training.getAs<mlir::StringAttr>("loss") : nullptr;
     std::string last;
-    if (!loss || loss.getValue() == "none")
+    if (!loss || loss.getValue() == SINTER_LOSS_NONE)
       return last;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto name = function.getArgAttrOfType<mlir::StringAttr>(

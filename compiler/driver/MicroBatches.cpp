@@ -10,6 +10,8 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/MemoryLimit.h"
 
+#include "sinter/program_names.h"
+
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -23,8 +25,8 @@ static std::vector<std::pair<std::string, std::string>>
 calibratedOfParts(const CompileState &given) {
   auto result = given.calibrated;
   for (auto &[key, reason] : result)
-    if (StringRef(key).starts_with("step/"))
-      key.replace(0, 4, "grad");
+    if (StringRef(key).starts_with(SINTER_ENTRY_STEP "/"))
+      key.replace(0, StringRef(SINTER_ENTRY_STEP).size(), SINTER_ENTRY_GRAD);
   return result;
 }
 

@@ -9,6 +9,8 @@
 #include "compiler/driver/Diagnostics.h"
 #include "ir/Dialect.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringSet.h"
@@ -130,7 +132,7 @@ ExitCode compiler::tieStates(const Options &options, const CompileState &state,
     reportError(options, state, "--state" + wrong);
     return kExitUsage;
   };
-  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  auto main = module.lookupSymbol<mlir::func::FuncOp>(SINTER_ENTRY_MAIN);
   if (!main)
     return report(": the module has no @main");
   StateMaker maker(module, main);

@@ -8,6 +8,8 @@
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -65,9 +67,9 @@ compiler::whyNotContinued(mlir::ModuleOp module, const Options &options,
   };
   if (isPlannedModule(module))
     return isPast("planned", "plan");
-  bool isTraining =
-      !hasFunction(module, "main") &&
-      (hasFunction(module, "step") || hasFunction(module, "apply"));
+  bool isTraining = !hasFunction(module, SINTER_ENTRY_MAIN) &&
+                    (hasFunction(module, SINTER_ENTRY_STEP) ||
+                     hasFunction(module, SINTER_ENTRY_APPLY));
   if (isTraining && (reaches("train") || options.train.enabled))
     return isPast("a training program", "train");
   if ((reaches("train") || options.train.enabled) && isFused(module))

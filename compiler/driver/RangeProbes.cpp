@@ -11,6 +11,8 @@
 #include "passes/fuse/Fusion.h"
 #include "passes/precision/PrecisionReport.h"
 
+#include "sinter/program_names.h"
+
 #include <cstring>
 
 using namespace mlir;
@@ -40,7 +42,7 @@ RangeProbes::RangeProbes(func::FuncOp function,
   OpBuilder builder = OpBuilder::atBlockEnd(module_->getBody());
   func::FuncOp main = function.clone();
   builder.insert(main);
-  main.setName("main");
+  main.setName(SINTER_ENTRY_MAIN);
   makeInputs(function, main);
   findProbes(main, function.getName(), narrow);
   returnRanges(main);
@@ -155,7 +157,7 @@ void RangeProbes::returnRanges(func::FuncOp main) {
 }
 
 bool RangeProbes::setLossScale(double scale) {
-  auto found = given_.find((kState + "loss_scale").str());
+  auto found = given_.find((kState + SINTER_STATE_LOSS_SCALE).str());
   if (found == given_.end())
     return false;
   float value = static_cast<float>(scale);

@@ -9,6 +9,8 @@
 #include "compiler/options/Options.h"
 #include "ir/exec/Exec.h"
 
+#include "sinter/program_names.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
@@ -293,7 +295,7 @@ std::string compiler::libraryHeader(mlir::ModuleOp module, StringRef symbol,
                                     StringRef libraryPath) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto program = module.lookupSymbol<exec::ProgramOp>("main");
+  auto program = module.lookupSymbol<exec::ProgramOp>(SINTER_ENTRY_MAIN);
   StringRef name = module.getSymName().value_or(symbol);
   if (program)
     HeaderPrinter(program, states(module), symbol, name, libraryPath, os)

@@ -6,6 +6,8 @@
 #include "compiler/emit/Tables.h"
 #include "passes/plan/ConstantPool.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/xxhash.h"
@@ -224,7 +226,7 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
                << "state @" << state.getSymName() << " belongs to @"
                << *state.getOf() << ", which is not a state";
       table.rows[number].value.of = it->second;
-      if (state.getSlot() == "ema")
+      if (state.getSlot() == SINTER_SLOT_EMA)
         table.averages[it->second] = number;
     }
     ++number;

@@ -7,6 +7,8 @@
 #include "compiler/lint/Lints.h"
 #include "passes/OpClasses.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,7 +43,7 @@ void compiler::findUnalignedProducts(const LintContext &context,
     return;
   ModuleOp module = context.module;
   auto forward = module.lookupSymbol<func::FuncOp>(
-      context.options.train.enabled ? "eval" : "main");
+      context.options.train.enabled ? SINTER_ENTRY_EVAL : SINTER_ENTRY_MAIN);
   if (!forward)
     return;
   auto check = [&](Operation *op, int64_t alignment, StringRef what,

@@ -12,6 +12,8 @@
 #include "passes/place/Devices.h"
 #include "passes/train/Training.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Regex.h"
 
@@ -90,7 +92,7 @@ static bool isFloatParameter(ir::StateOp state) {
 void compiler::findTiedParameters(const LintContext &context,
                                   LintReport report) {
   ModuleOp module = context.module;
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto main = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
   if (!context.options.train.enabled || !main)
     return;
   for (auto state : module.getOps<ir::StateOp>()) {
@@ -157,13 +159,13 @@ static Operation *findSum(Value value, int64_t batch) {
 
 void compiler::findSummedLoss(const LintContext &context, LintReport report) {
   ModuleOp module = context.module;
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto main = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
   const TrainOptions &train = context.options.train;
   if (!train.enabled || train.loss.kind != "none" || !main)
     return;
   int64_t batch = 0;
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
-    if (main.getArgAttr(number, "sinter.input"))
+    if (main.getArgAttr(number, ir::SinterDialect::kInputAttr))
       if (auto tensor = cast<RankedTensorType>(type);
           !batch && tensor.getRank() > 0)
         batch = tensor.getDimSize(0);
@@ -265,7 +267,8 @@ void compiler::findLikelyBuffers(const LintContext &context,
 void compiler::findBatchStatistics(const LintContext &context,
                                    LintReport report) {
   int64_t parts = context.state.accumulate;
-  auto grad = ModuleOp(context.module).lookupSymbol<func::FuncOp>("grad");
+  auto grad =
+      ModuleOp(context.module).lookupSymbol<func::FuncOp>(SINTER_ENTRY_GRAD);
   if (parts < 2 || !grad)
     return;
   SmallVector<ir::BatchNormTrainingOp> nodes;

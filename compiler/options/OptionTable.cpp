@@ -11,6 +11,7 @@
 #include "compiler/lint/Lints.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
+#include "passes/train/TrainingWords.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -164,13 +165,6 @@ static std::string storePhase(Options &options, StringRef value) {
   return readWord(value, options.stopAfter, llvm::join(names, "|"));
 }
 
-// An option for which only the value that changes nothing is implemented.
-template <char... only>
-static std::string storeOnly(Options &, StringRef value) {
-  constexpr char word[] = {only..., 0};
-  return value == word ? "" : "'" + value.str() + "': not yet";
-}
-
 template <bool Options::*flag>
 static std::string turnOn(Options &options, StringRef) {
   options.*flag = true;
@@ -224,16 +218,14 @@ static const OptionRow rows[] = {
     {"--train", "", "makes a training program", kTrainGroup, kCompile,
      turnOn<&TrainOptions::enabled>},
     {"--loss",
-     "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none[:logits=NAME,"
-     "labels=NAME,axis=A,"
-     "ignore_index=I,label_smoothing=S]",
+     SINTER_LOSS_WORDS "[:logits=NAME,labels=NAME,axis=A,ignore_index=I,"
+                       "label_smoothing=S]",
      "the loss to minimise", kTrainGroup, kCompile,
      [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},
-    {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
+    {"--optimizer", SINTER_OPTIMIZER_WORDS,
      "the update rule; its defaults are PyTorch's", kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readWord(v, o.train.optimizer,
-                       "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
+       return readWord(v, o.train.optimizer, SINTER_OPTIMIZER_WORDS);
      }},
     {"--lr", "X", "learning rate", kTrainGroup, kCompile,
      [](Options &o, StringRef v) {

@@ -6,6 +6,8 @@
 #include "compiler/options/OptionValues.h"
 #include "runtime/base/NumberText.h"
 
+#include "passes/train/TrainingWords.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -200,9 +202,7 @@ std::string compiler::readShape(StringRef text, Options &options) {
 
 std::string compiler::readLoss(StringRef text, LossOptions &loss) {
   auto [kind, rest] = text.split(':');
-  std::string wrong =
-      readWord(kind, loss.kind,
-               "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none");
+  std::string wrong = readWord(kind, loss.kind, SINTER_LOSS_WORDS);
   if (!wrong.empty())
     return wrong;
   llvm::SmallVector<StringRef> parts;
@@ -224,7 +224,7 @@ std::string compiler::readLoss(StringRef text, LossOptions &loss) {
       wrong = readInteger(value, number, INT32_MIN, INT32_MAX);
       loss.ignoreIndex = number;
     } else if (key == "label_smoothing") {
-      wrong = readNumber(value, loss.labelSmoothing, kBelowOne);
+      wrong = readNumber(value, loss.labelSmoothing, kShare);
     } else {
       StringRef near = nearest(key, keys);
       return "unknown key '" + key.str() + "'" +

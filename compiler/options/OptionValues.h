@@ -22,6 +22,7 @@ struct NumberRange {
 constexpr NumberRange kPositive = {0, 1e300, true, false};
 constexpr NumberRange kNotNegative = {0, 1e300, false, false};
 constexpr NumberRange kBelowOne = {0, 1, false, true};
+constexpr NumberRange kShare = {0, 1, false, false};
 
 std::string readNumber(llvm::StringRef text, double &number, NumberRange range);
 std::string readOptional(llvm::StringRef text, std::optional<double> &number,

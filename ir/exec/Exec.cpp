@@ -76,6 +76,8 @@ void ExecDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/exec/ExecOps.cpp.inc"
+
+#include "sinter/program_names.h"
       >();
 }
 
@@ -130,14 +132,15 @@ int64_t exec::sizeBytes(Type tensorType) {
 
 ArrayRef<ControlField> exec::controlFields() {
   using namespace control_offset;
-  static constexpr ControlField fields[] = {{"lr", kLr, 4},
-                                            {"weight_decay", kWeightDecay, 4},
-                                            {"clip_norm", kClipNorm, 4},
-                                            {"step", kStep, 8},
-                                            {"seed", kSeed, 8},
-                                            {"valid_rows", kValidRows, 8},
-                                            {"micro_batch", kMicroBatch, 8},
-                                            {"replica", kReplica, 8}};
+  static constexpr ControlField fields[] = {
+      {SINTER_CONTROL_LR, kLr, 4},
+      {SINTER_CONTROL_WEIGHT_DECAY, kWeightDecay, 4},
+      {SINTER_CONTROL_CLIP_NORM, kClipNorm, 4},
+      {SINTER_CONTROL_STEP, kStep, 8},
+      {SINTER_CONTROL_SEED, kSeed, 8},
+      {SINTER_CONTROL_VALID_ROWS, kValidRows, 8},
+      {SINTER_CONTROL_MICRO_BATCH, kMicroBatch, 8},
+      {SINTER_CONTROL_REPLICA, kReplica, 8}};
   return fields;
 }
 

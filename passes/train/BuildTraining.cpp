@@ -17,10 +17,13 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
+#include "ir/exec/Exec.h"
 #include "passes/Failure.h"
 #include "passes/autodiff/Gradient.h"
 #include "passes/place/DecomposeComposites.h"
 #include "passes/train/TrainingSlots.h"
+
+#include "sinter/program_names.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -216,7 +219,7 @@ private:
   }
 
   LogicalResult run(ModuleOp module) {
-    auto main = module.lookupSymbol<func::FuncOp>("main");
+    auto main = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
     if (!main || !main.getBody().hasOneBlock())
       return emitModuleError(module)
              << "training needs a function @main with a body";
@@ -286,11 +289,12 @@ private:
   /// micro-batches divide the batch into parts.
   Value partOfBatch(ProgramBuilder &step, const BuildTrainingOptions &options) {
     Type i64 = step.builder.getI64Type();
-    Value replica =
-        options.replicas > 1 ? step.addControl("replica", i64) : Value();
+    Value replica = options.replicas > 1
+                        ? step.addControl(SINTER_CONTROL_REPLICA, i64)
+                        : Value();
     if (options.accumulate == 1)
       return replica;
-    Value microBatch = step.addControl("micro_batch", i64);
+    Value microBatch = step.addControl(SINTER_CONTROL_MICRO_BATCH, i64);
     if (!replica)
       return microBatch;
     OpBuilder begin = OpBuilder::atBlockBegin(&step.function.getBody().front());
@@ -307,7 +311,9 @@ private:
                                 LossScaling scaling) {
     Accumulation accumulation(options);
     IndexChecks checks(main, plan.batch, options);
-    ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
+    ProgramBuilder step(
+        main, accumulation.isUsed() ? SINTER_ENTRY_GRAD : SINTER_ENTRY_STEP,
+        plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
       // The loss may read the result of a batch_norm that is replaced here; the
@@ -331,10 +337,10 @@ private:
     if (options.replicas > 1 || accumulation.isUsed())
       numberDropouts(step.function, plan.batch,
                      [&] { return partOfBatch(step, options); });
-    Value validRows =
-        options.padLastBatch
-            ? step.addControl("valid_rows", step.builder.getI64Type())
-            : Value();
+    Value validRows = options.padLastBatch
+                          ? step.addControl(SINTER_CONTROL_VALID_ROWS,
+                                            step.builder.getI64Type())
+                          : Value();
     FailureOr<StepLoss> built =
         buildStepLoss(step.builder, step.function, plan, options, step.output,
                       step.labels, validRows);
@@ -398,10 +404,10 @@ private:
       return finishStep(step, options, selection, scaling, checks, loss,
                         trained, updates);
     }
-    Value microBatch =
-        options.pairwise || checks.any()
-            ? step.addControl("micro_batch", step.builder.getI64Type())
-            : Value();
+    Value microBatch = options.pairwise || checks.any()
+                           ? step.addControl(SINTER_CONTROL_MICRO_BATCH,
+                                             step.builder.getI64Type())
+                           : Value();
     accumulation.add(step.builder, step.function, loss, trained, microBatch,
                      updates);
     if (checks.any())
@@ -410,7 +416,7 @@ private:
     step.addNewStates(updates);
     step.finish();
 
-    ProgramBuilder apply(main, "apply");
+    ProgramBuilder apply(main, SINTER_ENTRY_APPLY);
     SlotTable states(apply.function);
     for (TrainedState &state : trained)
       state.value = states.argument(state.state);
@@ -431,10 +437,11 @@ private:
                       StateUpdates updates) {
     scaling.enter(step.function, options.accumulate > 1);
     Type f32 = step.builder.getF32Type();
-    Value lr = step.addControl("lr", f32),
-          decay = step.addControl("weight_decay", f32);
-    Value clip =
-        options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
+    Value lr = step.addControl(SINTER_CONTROL_LR, f32),
+          decay = step.addControl(SINTER_CONTROL_WEIGHT_DECAY, f32);
+    Value clip = options.clipNorm > 0
+                     ? step.addControl(SINTER_CONTROL_CLIP_NORM, f32)
+                     : Value();
     scaling.check(step.builder, trained);
     clipGradients(step.builder, options, clip, scaling, trained);
     Value sound = mayChangeStates(step.builder, loss.loss, scaling, checks,
@@ -451,7 +458,7 @@ private:
     if (sound)
       keepUnless(step.builder, sound, step.function,
                  options.accumulate > 1 ? others : StateUpdates(), updates);
-    step.addOutput("loss", loss.loss);
+    step.addOutput(SINTER_OUTPUT_LOSS, loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);
     step.addNewStates(updates);
@@ -463,10 +470,11 @@ private:
   LogicalResult buildEval(func::FuncOp main, const LossPlan &plan,
                           const BuildTrainingOptions &options,
                           const Averages &averages) {
-    ProgramBuilder eval(main, "eval", plan);
+    ProgramBuilder eval(main, SINTER_ENTRY_EVAL, plan);
     eval.useAverages(averages);
     eval.dropRandomness();
-    Value validRows = eval.addControl("valid_rows", eval.builder.getI64Type());
+    Value validRows =
+        eval.addControl(SINTER_CONTROL_VALID_ROWS, eval.builder.getI64Type());
     FailureOr<EvalSums> sums =
         buildEvalSums(eval.builder, eval.function, plan, options, eval.output,
                       eval.labels, validRows);
@@ -517,7 +525,8 @@ private:
           b.getNamedAttr("evaluation_mixed_by", *evaluationMixedBy));
     if (stepMixedBy)
       entries.push_back(b.getNamedAttr("step_mixed_by", *stepMixedBy));
-    module->setAttr("sinter.training", b.getDictionaryAttr(entries));
+    module->setAttr(exec::ExecDialect::kTrainingAttr,
+                    b.getDictionaryAttr(entries));
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;

@@ -12,6 +12,7 @@
 #include "passes/Passes.h"
 #include "passes/RowDependence.h"
 #include "passes/ValueBuilder.h"
+#include "passes/train/TrainingWords.h"
 
 #include <string>
 
@@ -27,7 +28,8 @@ inline constexpr llvm::StringLiteral kTrainRemarks = "build-training";
 /// What the loss reads, decided from @main and the options before anything is
 /// built.
 struct LossPlan {
-  std::string kind;       // "cross-entropy", ...
+  /// Never SoftCrossEntropy: that is CrossEntropy with hasSoftLabels.
+  LossKind kind = LossKind::CrossEntropy;
   unsigned output = 0;    // index of the result of @main that it reads
   int64_t axis = 0;       // cross-entropy: the class axis
   int64_t batch = 0;      // leading dimension of the inputs; 0: they have none

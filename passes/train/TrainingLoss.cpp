@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/train/Training.h"
 
+#include "sinter/program_names.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -86,14 +88,9 @@ Losses binaryCrossEntropy(ValueBuilder &b, Value logits, Value target,
   return losses;
 }
 
-Losses regression(ValueBuilder &b, StringRef kind, Value output, Value target) {
-  Value difference = b.sub(output, target);
-  if (kind == "mse")
-    return {b.square(difference), {}, {}, {}, {}};
+/// With delta 1.
+Losses huber(ValueBuilder &b, Value difference) {
   Value distance = b.make<AbsOp>(difference);
-  if (kind == "l1")
-    return {distance, {}, {}, {}, {}};
-  // huber with delta 1
   Value isNear = b.compare(CompareKind::lt, distance, b.like(distance, 1));
   Value near = b.mul(b.square(difference), 0.5);
   return {b.where(isNear, near, b.add(distance, -0.5)), {}, {}, {}, {}};
@@ -103,12 +100,26 @@ Losses buildLosses(ValueBuilder &b, const LossPlan &plan,
                    const BuildTrainingOptions &options, Value output,
                    Value labels, bool wantsCorrect) {
   Value logits = widened(b, logitsOf(output, plan));
-  if (plan.kind == "cross-entropy")
+  auto target = [&] {
+    return b.cast(labels, tensorType(logits).getElementType());
+  };
+  auto difference = [&] { return b.sub(logits, target()); };
+  switch (plan.kind) {
+  case LossKind::CrossEntropy:
     return crossEntropy(b, plan, options, logits, labels, wantsCorrect);
-  Value target = b.cast(labels, tensorType(logits).getElementType());
-  if (plan.kind == "bce")
-    return binaryCrossEntropy(b, logits, target, wantsCorrect);
-  return regression(b, plan.kind, logits, target);
+  case LossKind::Bce:
+    return binaryCrossEntropy(b, logits, target(), wantsCorrect);
+  case LossKind::Mse:
+    return {b.square(difference()), {}, {}, {}, {}};
+  case LossKind::L1:
+    return {b.make<AbsOp>(difference()), {}, {}, {}, {}};
+  case LossKind::Huber:
+    return huber(b, difference());
+  case LossKind::SoftCrossEntropy: // see LossPlan
+  case LossKind::None:             // has no labels
+    break;
+  }
+  llvm_unreachable("not a loss by labels");
 }
 
 SmallVector<int64_t> allDims(Value value) {
@@ -149,7 +160,7 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   const int64_t replicas = accumulates ? 1 : options.replicas;
   const double parts = static_cast<double>(options.replicas) *
                        static_cast<double>(options.accumulate);
-  if (plan.kind == "none") {
+  if (plan.kind == LossKind::None) {
     if (validRows)
       return emitError(output.getLoc(),
                        "is the loss of a whole batch: --pad-last-batch needs "
@@ -226,14 +237,15 @@ static EvalSums graphSums(ValueBuilder &b, const RowDependence &rows,
     Value sum = b.mul(loss, static_cast<double>(plan.batch));
     if (empty)
       sum = b.add(sum, b.mul(empty, count));
-    return {{{"loss_sum", sum}, {"loss_count", count}}, nullptr};
+    return {{{SINTER_OUTPUT_LOSS_SUM, sum}, {SINTER_OUTPUT_LOSS_COUNT, count}},
+            nullptr};
   }
   // Otherwise rows cannot be left out, and only whole batches count.
   Value isWhole =
       b.compare(CompareKind::ge, validRows, scalarI64(b.b, b.loc, plan.batch));
   Value loss = scalar(output);
-  return {{{"loss_sum", b.where(isWhole, loss, b.like(loss, 0))},
-           {"loss_count", b.cast(isWhole, f32)}},
+  return {{{SINTER_OUTPUT_LOSS_SUM, b.where(isWhole, loss, b.like(loss, 0))},
+           {SINTER_OUTPUT_LOSS_COUNT, b.cast(isWhole, f32)}},
           masked.mixedBy};
 }
 
@@ -243,7 +255,7 @@ FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
                                   Value output, Value labels, Value validRows) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
-  if (plan.kind == "none")
+  if (plan.kind == LossKind::None)
     return graphSums(b, RowDependence(eval, plan.batch), plan, output,
                      validRows);
   Losses losses =
@@ -268,12 +280,14 @@ FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
   } else {
     count = b.splat(RankedTensorType::get({}, f32), 1);
   }
-  EvalSums result{{{"loss_sum", sumOf(values)}, {"loss_count", count}}, {}};
+  EvalSums result{{{SINTER_OUTPUT_LOSS_SUM, sumOf(values)},
+                   {SINTER_OUTPUT_LOSS_COUNT, count}},
+                  {}};
   if (losses.correct) {
     Value correct =
         counted ? b.make<AndOp>(losses.correct, counted) : losses.correct;
-    result.sums.push_back({"correct", sumOf(b.cast(correct, f32))});
-    result.sums.push_back({"correct_count", count});
+    result.sums.push_back({SINTER_OUTPUT_CORRECT, sumOf(b.cast(correct, f32))});
+    result.sums.push_back({SINTER_OUTPUT_CORRECT_COUNT, count});
   }
   return result;
 }

@@ -44,18 +44,14 @@ public:
       : main(main), options(options) {}
 
   FailureOr<LossPlan> run() {
-    plan.kind = options.loss;
-    if (plan.kind == "soft-cross-entropy") {
-      plan.kind = "cross-entropy";
-      plan.hasSoftLabels = true;
-    }
+    std::optional<LossKind> kind = lossKind(options.loss);
+    if (!kind)
+      return error("unknown loss '" + options.loss + "'; expected " +
+                   listOfWords(SINTER_LOSS_WORDS));
+    plan.hasSoftLabels = kind == LossKind::SoftCrossEntropy;
+    plan.kind = plan.hasSoftLabels ? LossKind::CrossEntropy : *kind;
     plan.labelsName = options.labels.empty() ? "labels" : options.labels;
-    if (!llvm::is_contained(
-            {"cross-entropy", "bce", "mse", "l1", "huber", "none"}, plan.kind))
-      return error("unknown loss '" + plan.kind +
-                   "'; expected cross-entropy, soft-cross-entropy, bce, mse, "
-                   "l1, huber or none");
-    if (plan.kind != "cross-entropy" &&
+    if (plan.kind != LossKind::CrossEntropy &&
         (options.axis != kNone || options.ignoreIndex != kNone ||
          options.labelSmoothing != 0))
       return error("axis, ignore_index and label_smoothing belong to the loss "
@@ -99,7 +95,7 @@ private:
 
   LogicalResult chooseOutput() {
     SmallVector<unsigned> candidates;
-    bool wantsScalar = plan.kind == "none";
+    bool wantsScalar = plan.kind == LossKind::None;
     for (unsigned i = 0; i < main.getNumResults(); ++i) {
       Type type = main.getResultTypes()[i];
       if (!isFloat(type))
@@ -128,7 +124,7 @@ private:
   }
 
   LogicalResult chooseLabels() {
-    if (plan.kind == "none") {
+    if (plan.kind == LossKind::None) {
       if (!options.labels.empty())
         return error("labels=" + options.labels +
                      ": the loss none takes no labels");
@@ -142,7 +138,7 @@ private:
                    "'; labels=" + plan.labelsName +
                    " uses it as the labels of the loss, labels=NAME gives the "
                    "labels another name");
-    if (plan.kind == "cross-entropy")
+    if (plan.kind == LossKind::CrossEntropy)
       return chooseClasses();
     return setLabels(outputType().getShape(),
                      Float32Type::get(main.getContext()));
@@ -157,7 +153,7 @@ private:
              << outputName(main, plan.output) << "' would be "
              << plan.labelsType << ", which does not begin with the batch of "
              << plan.batch << " as the data of a trainer do"
-             << (plan.kind == "cross-entropy"
+             << (plan.kind == LossKind::CrossEntropy
                      ? "; axis= says which axis of the logits has the classes"
                      : "");
     if (!plan.labelsArgument)
@@ -172,7 +168,7 @@ private:
       return emitError(locationOfGraph(main), "labels input '")
              << plan.labelsName << "' has type " << given
              << ", but the loss needs " << plan.labelsType
-             << (plan.kind == "cross-entropy"
+             << (plan.kind == LossKind::CrossEntropy
                      ? " (axis= says which axis of the logits has the classes)"
                      : "");
     plan.labelsType = given;
@@ -312,13 +308,13 @@ Value logitsOf(Value output, const LossPlan &plan) {
   auto hasClassAxis = [&](auto op) {
     return op && static_cast<int64_t>(op.getAxis()) == plan.axis;
   };
-  if (plan.kind == "cross-entropy") {
+  if (plan.kind == LossKind::CrossEntropy) {
     if (auto op = output.getDefiningOp<SoftmaxOp>(); hasClassAxis(op))
       return op.getX();
     if (auto op = output.getDefiningOp<LogSoftmaxOp>(); hasClassAxis(op))
       return op.getX();
   }
-  if (plan.kind == "bce")
+  if (plan.kind == LossKind::Bce)
     if (auto op = output.getDefiningOp<SigmoidOp>())
       return op.getX();
   return output;

@@ -8,6 +8,8 @@
 #include "passes/train/Training.h"
 #include "passes/train/TrainingSlots.h"
 
+#include "sinter/program_names.h"
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -22,27 +24,31 @@ namespace {
 /// The parameters of an optimizer with their default values; nothing for one
 /// that it does not take. All take `lr` and `weightDecay`.
 struct Optimizer {
-  StringLiteral name;
+  OptimizerKind kind;
   double lr = 1e-3, weightDecay = 0;
   std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, eps = {};
 };
 
 /// PyTorch's defaults; those of LAMB and Lion are from their papers. `beta2` of
 /// rmsprop is PyTorch's alpha.
-const Optimizer kOptimizers[] = {
-    {.name = "sgd", .momentum = 0},
-    {.name = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
-    {.name = "adamw",
+constexpr Optimizer kOptimizers[] = {
+    {.kind = OptimizerKind::Sgd, .momentum = 0},
+    {.kind = OptimizerKind::Adam, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+    {.kind = OptimizerKind::AdamW,
      .weightDecay = 1e-2,
      .beta1 = 0.9,
      .beta2 = 0.999,
      .eps = 1e-8},
-    {.name = "lamb", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6},
-    {.name = "lion", .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
-    {.name = "adagrad", .lr = 1e-2, .eps = 1e-10},
-    {.name = "rmsprop", .lr = 1e-2, .momentum = 0, .beta2 = 0.99, .eps = 1e-8},
+    {.kind = OptimizerKind::Lamb, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6},
+    {.kind = OptimizerKind::Adagrad, .lr = 1e-2, .eps = 1e-10},
+    {.kind = OptimizerKind::RmsProp,
+     .lr = 1e-2,
+     .momentum = 0,
+     .beta2 = 0.99,
+     .eps = 1e-8},
+    {.kind = OptimizerKind::Lion, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
     // Betas and eps are those of the AdamW that muon uses for other states.
-    {.name = "muon",
+    {.kind = OptimizerKind::Muon,
      .weightDecay = 0.1,
      .momentum = 0.95,
      .beta1 = 0.9,
@@ -54,10 +60,17 @@ const Optimizer kOptimizers[] = {
 constexpr double kMuonEpsilon = 1e-7;
 constexpr int64_t kMuonSteps = 5;
 
+constexpr bool areInOrder() {
+  for (size_t i = 0; i < std::size(kOptimizers); ++i)
+    if (size_t(kOptimizers[i].kind) != i)
+      return false;
+  return std::size(kOptimizers) == countWords(SINTER_OPTIMIZER_WORDS);
+}
+static_assert(areInOrder(), "one row for each optimizer, by its number");
+
 const Optimizer *findOptimizer(StringRef name) {
-  const Optimizer *found = llvm::find_if(
-      kOptimizers, [&](const Optimizer &o) { return o.name == name; });
-  return found == std::end(kOptimizers) ? nullptr : found;
+  std::optional<OptimizerKind> kind = optimizerKind(name);
+  return kind ? &kOptimizers[size_t(*kind)] : nullptr;
 }
 
 /// The optimizer, with its defaults replaced by the values of the options.
@@ -80,14 +93,10 @@ Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
 LogicalResult checkOptimizer(Location loc,
                              const BuildTrainingOptions &options) {
   const Optimizer *optimizer = findOptimizer(options.optimizer);
-  if (!optimizer) {
-    InFlightDiagnostic error = emitError(loc)
-                               << "unknown optimizer '" << options.optimizer
-                               << "'; expected one of";
-    for (const Optimizer &one : kOptimizers)
-      error << " " << one.name;
-    return error;
-  }
+  if (!optimizer)
+    return emitError(loc) << "unknown optimizer '" << options.optimizer
+                          << "'; expected "
+                          << listOfWords(SINTER_OPTIMIZER_WORDS);
   struct Given {
     StringLiteral name;
     double value;
@@ -99,10 +108,11 @@ LogicalResult checkOptimizer(Location loc,
         Given{"beta2", options.beta2, optimizer->beta2},
         Given{"eps", options.eps, optimizer->eps}})
     if (given.value >= 0 && !given.taken)
-      return emitError(loc) << "the optimizer " << optimizer->name
+      return emitError(loc) << "the optimizer " << options.optimizer
                             << " takes no " << given.name;
   Optimizer chosen = chosenOptimizer(options);
-  if (options.nesterov && optimizer->name != "sgd" && optimizer->name != "muon")
+  if (options.nesterov && chosen.kind != OptimizerKind::Sgd &&
+      chosen.kind != OptimizerKind::Muon)
     return emitError(loc) << "nesterov belongs to the optimizers sgd and muon";
   if (options.nesterov && !(*chosen.momentum > 0))
     return emitError(loc) << "nesterov needs a momentum above 0";
@@ -204,12 +214,12 @@ public:
       : builder(builder), optimizer(chosenOptimizer(options)),
         nesterov(options.nesterov), lr(lr), slots(step), updates(updates) {
     // The bias corrections need the number of the update, from 1.
-    bool someByAdam = optimizer.name == "muon" &&
-                      llvm::any_of(states, [](const TrainedState &state) {
-                        return !state.isMatrix;
-                      });
-    if (optimizer.name == "adam" || optimizer.name == "adamw" ||
-        optimizer.name == "lamb" || someByAdam) {
+    auto correctsBias = [&](const TrainedState &state) {
+      OptimizerKind kind = kindFor(state);
+      return kind == OptimizerKind::Adam || kind == OptimizerKind::AdamW ||
+             kind == OptimizerKind::Lamb;
+    };
+    if (llvm::any_of(states, correctsBias)) {
       ValueBuilder program = optimizerBuilder(builder);
       auto [state, before] =
           slots.add("t", RankedTensorType::get({}, builder.getI64Type()), {});
@@ -233,62 +243,80 @@ public:
     auto slot = [&](StringRef name) {
       return slots.add(name, tensorType(trained.value), trained.state);
     };
-    if (optimizer.name == "muon" && trained.isMatrix) {
+    switch (kindFor(trained)) {
+    case OptimizerKind::Muon: {
       auto [vState, velocity] = slot("momentum");
-      finish(builder.create<MuonUpdateOp>(
-                 loc, param, grad, velocity, lr, decay,
-                 number(optimizer.momentum), builder.getUnitAttr(),
-                 builder.getF64FloatAttr(kMuonEpsilon),
-                 builder.getI64IntegerAttr(kMuonSteps)),
-             {vState});
-    } else if (optimizer.name == "adam" || optimizer.name == "adamw" ||
-               optimizer.name == "muon") {
+      return finish(builder.create<MuonUpdateOp>(
+                        loc, param, grad, velocity, lr, decay,
+                        number(optimizer.momentum), builder.getUnitAttr(),
+                        builder.getF64FloatAttr(kMuonEpsilon),
+                        builder.getI64IntegerAttr(kMuonSteps)),
+                    {vState});
+    }
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW: {
       auto [mState, m] = slot("m");
       auto [vState, v] = slot("v");
-      finish(builder.create<AdamUpdateOp>(
-                 loc, param, grad, m, v, lr, decay, count,
-                 number(optimizer.beta1), number(optimizer.beta2),
-                 number(optimizer.eps), flag(optimizer.name != "adam")),
-             {mState, vState});
-    } else if (optimizer.name == "lamb") {
+      return finish(builder.create<AdamUpdateOp>(
+                        loc, param, grad, m, v, lr, decay, count,
+                        number(optimizer.beta1), number(optimizer.beta2),
+                        number(optimizer.eps),
+                        flag(kindFor(trained) == OptimizerKind::AdamW)),
+                    {mState, vState});
+    }
+    case OptimizerKind::Lamb: {
       auto [mState, m] = slot("m");
       auto [vState, v] = slot("v");
-      finish(builder.create<LambUpdateOp>(loc, param, grad, m, v, lr, decay,
-                                          count, number(optimizer.beta1),
-                                          number(optimizer.beta2),
-                                          number(optimizer.eps)),
-             {mState, vState});
-    } else if (optimizer.name == "lion") {
+      return finish(builder.create<LambUpdateOp>(
+                        loc, param, grad, m, v, lr, decay, count,
+                        number(optimizer.beta1), number(optimizer.beta2),
+                        number(optimizer.eps)),
+                    {mState, vState});
+    }
+    case OptimizerKind::Lion: {
       auto [mState, m] = slot("m");
-      finish(builder.create<LionUpdateOp>(loc, param, grad, m, lr, decay,
-                                          number(optimizer.beta1),
-                                          number(optimizer.beta2)),
-             {mState});
-    } else if (optimizer.name == "adagrad") {
+      return finish(builder.create<LionUpdateOp>(loc, param, grad, m, lr, decay,
+                                                 number(optimizer.beta1),
+                                                 number(optimizer.beta2)),
+                    {mState});
+    }
+    case OptimizerKind::Adagrad: {
       auto [sumState, sum] = slot("sum");
-      finish(builder.create<AdagradUpdateOp>(loc, param, grad, sum, lr, decay,
-                                             number(optimizer.eps)),
-             {sumState});
-    } else if (optimizer.name == "rmsprop") {
+      return finish(builder.create<AdagradUpdateOp>(loc, param, grad, sum, lr,
+                                                    decay,
+                                                    number(optimizer.eps)),
+                    {sumState});
+    }
+    case OptimizerKind::RmsProp: {
       auto [vState, v] = slot("v");
       SmallVector<StateOp> states{vState};
       Value velocity = addVelocity(trained, states);
-      finish(builder.create<RmspropUpdateOp>(
-                 loc, type, type, velocity ? type : Type(), param, grad, v, lr,
-                 decay, velocity, number(optimizer.beta2),
-                 number(optimizer.eps), number(optimizer.momentum)),
-             states);
-    } else {
+      return finish(builder.create<RmspropUpdateOp>(
+                        loc, type, type, velocity ? type : Type(), param, grad,
+                        v, lr, decay, velocity, number(optimizer.beta2),
+                        number(optimizer.eps), number(optimizer.momentum)),
+                    states);
+    }
+    case OptimizerKind::Sgd: {
       SmallVector<StateOp> states;
       Value velocity = addVelocity(trained, states);
-      finish(builder.create<SgdUpdateOp>(
-                 loc, type, velocity ? type : Type(), param, grad, lr, decay,
-                 velocity, number(optimizer.momentum), flag(nesterov)),
-             states);
+      return finish(builder.create<SgdUpdateOp>(
+                        loc, type, velocity ? type : Type(), param, grad, lr,
+                        decay, velocity, number(optimizer.momentum),
+                        flag(nesterov)),
+                    states);
     }
+    }
+    llvm_unreachable("not an optimizer");
   }
 
 private:
+  /// The rule for this state: muon is for matrices, AdamW for the others.
+  OptimizerKind kindFor(const TrainedState &state) const {
+    return optimizer.kind == OptimizerKind::Muon && !state.isMatrix
+               ? OptimizerKind::AdamW
+               : optimizer.kind;
+  }
   FloatAttr number(std::optional<double> value) {
     return builder.getF64FloatAttr(*value);
   }
@@ -339,7 +367,7 @@ Averages buildAverages(OpBuilder &builder, func::FuncOp step, double decay,
   SlotTable slots(step);
   for (const TrainedState &trained : states) {
     auto [state, before] =
-        slots.add("ema", tensorType(trained.value), trained.state,
+        slots.add(SINTER_SLOT_EMA, tensorType(trained.value), trained.state,
                   StateOp(trained.state).getInitAttr());
     ValueBuilder b(builder, updates[trained.state].getLoc());
     updates[state] =

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/train/TrainingSlots.h"
 
+#include "sinter/program_names.h"
+
 #include <cmath>
 #include <limits>
 
@@ -59,10 +61,10 @@ Value LossScaling::scaleSeed(OpBuilder &builder, func::FuncOp step, Value root,
   SlotTable slots(step);
   auto scalar = RankedTensorType::get({}, builder.getF32Type()),
        count = RankedTensorType::get({}, builder.getI64Type());
-  std::tie(scaleState, scale) =
-      slots.add("loss_scale", scalar, {}, splatAttr(scalar, kFirstScale));
-  growthState = slots.declare("growth_tracker", count, {});
-  skippedState = slots.declare("skipped_steps", count, {});
+  std::tie(scaleState, scale) = slots.add(SINTER_STATE_LOSS_SCALE, scalar, {},
+                                          splatAttr(scalar, kFirstScale));
+  growthState = slots.declare(SINTER_STATE_GROWTH_TRACKER, count, {});
+  skippedState = slots.declare(SINTER_STATE_SKIPPED_STEPS, count, {});
   RankedTensorType type = tensorType(cotangent);
   return b.mul(cotangent, b.broadcast(b.cast(scale, type.getElementType()),
                                       type.getShape(), {}));
@@ -129,8 +131,9 @@ LossScaling::outputs(OpBuilder &builder) const {
   if (!isDynamic)
     return {};
   ValueBuilder b = builderOf(builder);
-  return {{"loss_scale", scale},
-          {"skipped_steps", b.cast(newSkipped, builder.getF32Type())}};
+  return {
+      {SINTER_OUTPUT_LOSS_SCALE, scale},
+      {SINTER_OUTPUT_SKIPPED_STEPS, b.cast(newSkipped, builder.getF32Type())}};
 }
 
 } // namespace sinter::passes

@@ -9,6 +9,8 @@
 #include "runtime/harness/Session.h"
 #include "runtime/harness/Signals.h"
 
+#include "sinter/program_names.h"
+
 #include <cinttypes>
 #include <cstdio>
 
@@ -17,7 +19,7 @@ using namespace sinter::rt;
 Status sinter::rt::runEval(const sinter_artifact &artifact,
                            const TrainerOptions &options) {
   watchSignals();
-  const sinter_entry *entry = findEntry(artifact, "eval");
+  const sinter_entry *entry = findEntry(artifact, SINTER_ENTRY_EVAL);
   if (!artifact.training || !entry)
     return Status::invalid(
         "the program was compiled without an \"eval\" entry");
@@ -49,7 +51,8 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
       openData(artifact, *entry, options.data, DataUse::Eval, reading, header);
   if (!data.ok())
     return data.status();
-  Result<EntryRunner> runner = EntryRunner::create(**session, "eval");
+  Result<EntryRunner> runner =
+      EntryRunner::create(**session, SINTER_ENTRY_EVAL);
   if (!runner.ok())
     return runner.status();
   Result<Evaluation> evaluation =

@@ -11,6 +11,8 @@
 #include "runtime/device/Registry.h"
 #include "runtime/exec/Program.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -32,7 +34,8 @@ int64_t sinter::rt::microBatchesOf(const sinter_artifact &artifact) {
 }
 
 const sinter_entry *sinter::rt::trainingEntry(const sinter_artifact &artifact) {
-  return findEntry(artifact, microBatchesOf(artifact) > 1 ? "grad" : "step");
+  return findEntry(artifact, microBatchesOf(artifact) > 1 ? SINTER_ENTRY_GRAD
+                                                          : SINTER_ENTRY_STEP);
 }
 
 Result<std::vector<std::string>>
@@ -209,9 +212,9 @@ Replicas::create(const sinter_artifact &artifact,
       return created.status();
     };
     if (all->microBatches_ == 1)
-      return prepare("step", replica.step);
-    SINTER_RETURN_IF_ERROR(prepare("grad", replica.grad));
-    return prepare("apply", replica.step);
+      return prepare(SINTER_ENTRY_STEP, replica.step);
+    SINTER_RETURN_IF_ERROR(prepare(SINTER_ENTRY_GRAD, replica.grad));
+    return prepare(SINTER_ENTRY_APPLY, replica.step);
   }));
   // Only after all are loaded, since joining waits for all.
   if (count > 1)

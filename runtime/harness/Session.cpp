@@ -11,6 +11,8 @@
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Recipe.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -82,6 +84,56 @@ const sinter_entry *sinter::rt::findEntry(const sinter_artifact &artifact,
   return nullptr;
 }
 
+namespace {
+/// An output that the trainer reads. Without one of these it would report
+/// numbers that mean something else, so the names are checked at the start.
+struct KnownOutput {
+  const char *entry, *output;
+  /// If not null, the entry may lack the output, but only together with this.
+  const char *partner;
+};
+} // namespace
+
+static constexpr KnownOutput knownOutputs[] = {
+    {SINTER_ENTRY_STEP, SINTER_OUTPUT_LOSS, nullptr},
+    {SINTER_ENTRY_STEP, SINTER_OUTPUT_LOSS_SCALE, SINTER_OUTPUT_SKIPPED_STEPS},
+    {SINTER_ENTRY_APPLY, SINTER_OUTPUT_LOSS, nullptr},
+    {SINTER_ENTRY_APPLY, SINTER_OUTPUT_LOSS_SCALE, SINTER_OUTPUT_SKIPPED_STEPS},
+    {SINTER_ENTRY_EVAL, SINTER_OUTPUT_LOSS_SUM, nullptr},
+    {SINTER_ENTRY_EVAL, SINTER_OUTPUT_LOSS_COUNT, nullptr},
+    {SINTER_ENTRY_EVAL, SINTER_OUTPUT_CORRECT, SINTER_OUTPUT_CORRECT_COUNT},
+};
+
+/// The number of the scalar fp32 output called `name`; nothing without one.
+static std::optional<uint32_t> findScalar(const sinter_entry &entry,
+                                          const char *name) {
+  for (uint32_t i = 0; i < entry.numOutputs; ++i) {
+    const sinter_tensor_desc &desc = entry.outputs[i];
+    if (std::strcmp(desc.name, name) == 0 && desc.dtype == SINTER_F32 &&
+        desc.sizeBytes == sizeof(float))
+      return i;
+  }
+  return std::nullopt;
+}
+
+static Status checkOutputs(const sinter_entry &entry) {
+  auto missing = [&](const char *output) {
+    return Status::failed(std::string("entry ") + entry.name +
+                          " has no scalar fp32 output " + output +
+                          ": a defect of Sinter");
+  };
+  for (const KnownOutput &known : knownOutputs) {
+    if (std::strcmp(known.entry, entry.name) != 0)
+      continue;
+    const bool has = findScalar(entry, known.output).has_value();
+    if (!known.partner && !has)
+      return missing(known.output);
+    if (known.partner && has != findScalar(entry, known.partner).has_value())
+      return missing(has ? known.partner : known.output);
+  }
+  return {};
+}
+
 Result<EntryRunner> EntryRunner::create(const Session &session,
                                         const char *entry) {
   EntryRunner runner;
@@ -90,6 +142,8 @@ Result<EntryRunner> EntryRunner::create(const Session &session,
   if (!runner.entry_)
     return Status::invalid(std::string("the program has no \"") + entry +
                            "\" entry");
+  if (session.artifact().training)
+    SINTER_RETURN_IF_ERROR(checkOutputs(*runner.entry_));
   for (Outputs &outputs : runner.outputs_)
     SINTER_RETURN_IF_ERROR(runner.allocate(outputs));
   return runner;
@@ -135,21 +189,17 @@ const std::optional<IndexFault> &EntryRunner::indexFault() const {
 
 std::optional<float> EntryRunner::scalar(const char *output) const {
   const Outputs &outputs = outputs_[(finished_ + 1) % 2];
-  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
-    const sinter_tensor_desc &desc = entry_->outputs[i];
-    if (std::strcmp(desc.name, output) != 0 || desc.dtype != SINTER_F32 ||
-        desc.sizeBytes != sizeof(float))
-      continue;
-    float value;
-    std::memcpy(&value, outputs.addresses[i], sizeof(value));
-    return value;
-  }
-  return std::nullopt;
+  std::optional<uint32_t> found = findScalar(*entry_, output);
+  if (!found)
+    return std::nullopt;
+  float value;
+  std::memcpy(&value, outputs.addresses[*found], sizeof(value));
+  return value;
 }
 
 /// An entry's labels are its last input, whatever they are called.
 static bool hasLabels(const sinter_artifact &artifact) {
-  return std::strcmp(artifact.training->loss, "none") != 0;
+  return std::strcmp(artifact.training->loss, SINTER_LOSS_NONE) != 0;
 }
 
 Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
@@ -185,9 +235,10 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
       std::move(*dataset), {entry.inputs, entry.numInputs}, batch);
   if (!reader.ok())
     return reader;
-  if (std::strcmp(entry.name, "eval") == 0 &&
+  if (std::strcmp(entry.name, SINTER_ENTRY_EVAL) == 0 &&
       reader->rows() % reader->batch() != 0)
-    if (std::string node = rowsMixedBy(artifact, "evaluation"); !node.empty())
+    if (std::string node = rowsMixedBy(artifact, SINTER_ROWS_OF_EVALUATION);
+        !node.empty())
       return Status::invalid(
           spec + ": its " + std::to_string(reader->rows()) +
           " rows are not a multiple of the batch of " +
@@ -233,10 +284,10 @@ sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
                                   " of the data")
                  : ran;
     }
-    lossSum += runner.scalar("loss_sum").value_or(0);
-    lossCount += runner.scalar("loss_count").value_or(0);
-    std::optional<float> correct = runner.scalar("correct");
-    std::optional<float> count = runner.scalar("correct_count");
+    lossSum += runner.scalar(SINTER_OUTPUT_LOSS_SUM).value();
+    lossCount += runner.scalar(SINTER_OUTPUT_LOSS_COUNT).value();
+    std::optional<float> correct = runner.scalar(SINTER_OUTPUT_CORRECT);
+    std::optional<float> count = runner.scalar(SINTER_OUTPUT_CORRECT_COUNT);
     result.hasAccuracy &= correct && count;
     result.correct += correct.value_or(0);
     result.correctCount += count.value_or(0);
@@ -255,9 +306,11 @@ sinter::rt::loadWeights(const Session &session, const TrainerOptions &options,
   reading.missingSlots = &missingSlots;
   Result<Manifest> manifest = loadNewestCheckpoint(
       options.checkpoint, session.states(), session.program(), reading);
-  if (manifest.ok() &&
-      std::any_of(missingSlots.begin(), missingSlots.end(),
-                  [](const auto &name) { return name.starts_with("ema/"); }))
+  if (manifest.ok() && std::any_of(missingSlots.begin(), missingSlots.end(),
+                                   [](const auto &name) {
+                                     return name.starts_with(SINTER_SLOT_EMA
+                                                             "/");
+                                   }))
     std::fprintf(stderr, "note: the checkpoint has no averaged weights; the "
                          "weights are used instead\n");
   return manifest;

@@ -52,7 +52,8 @@ private:
 /// Runs an entry of the program repeatedly.
 class EntryRunner {
 public:
-  /// SINTER_INVALID if the program has no such entry.
+  /// SINTER_INVALID if the program has no such entry; fails if the entry of a
+  /// training program lacks an output that the trainer reads.
   static Result<EntryRunner> create(const Session &session, const char *entry);
 
   Status run(const sinter_control &control, const void *const *inputs);

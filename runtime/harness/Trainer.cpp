@@ -13,6 +13,8 @@
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -115,8 +117,8 @@ static constexpr float kLeastLossScale = 0x1p-16f;
 
 /// That of the step that was finished last; nothing without dynamic scaling.
 std::optional<JsonLog::Scale> Trainer::lossScale() const {
-  std::optional<float> scale = replicas_->scalar("loss_scale"),
-                       skipped = replicas_->scalar("skipped_steps");
+  std::optional<float> scale = replicas_->scalar(SINTER_OUTPUT_LOSS_SCALE),
+                       skipped = replicas_->scalar(SINTER_OUTPUT_SKIPPED_STEPS);
   if (!scale || !skipped)
     return std::nullopt;
   return JsonLog::Scale{*scale, static_cast<int64_t>(*skipped)};
@@ -124,7 +126,8 @@ std::optional<JsonLog::Scale> Trainer::lossScale() const {
 
 /// How many steps were skipped before the next one.
 Result<int64_t> Trainer::skippedBefore() const {
-  std::optional<size_t> state = session_->states().counter("skipped_steps");
+  std::optional<size_t> state =
+      session_->states().counter(SINTER_STATE_SKIPPED_STEPS);
   if (!state)
     return 0;
   std::vector<uint8_t> copy;
@@ -145,7 +148,7 @@ Status Trainer::finishStep() {
     return fault.ok() ? finished : keepsStates(fault, doneSteps_);
   }
   const int64_t step = doneSteps_++;
-  lastLoss_ = replicas_->scalar("loss").value_or(NAN);
+  lastLoss_ = replicas_->scalar(SINTER_OUTPUT_LOSS).value();
   std::optional<JsonLog::Scale> scale = lossScale();
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
             control(step).lr, scale);

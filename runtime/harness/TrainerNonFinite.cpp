@@ -14,6 +14,8 @@
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Trainer.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -210,10 +212,11 @@ Status Trainer::writeReplay(int64_t step, const std::string &path) {
   for (size_t part = 0; part < data->inputs.size(); ++part)
     for (size_t i = 0; i < data->inputs[part].size(); ++i) {
       const sinter_tensor_desc &tensor = trainData_->inputs()[i];
-      tensors.push_back({"input/" + std::to_string(part) + "/" + tensor.name,
-                         static_cast<sinter_dtype>(tensor.dtype),
-                         {tensor.dims, tensor.rank},
-                         {data->inputs[part][i].data(), tensor.sizeBytes}});
+      tensors.push_back(
+          {SINTER_REPLAY_INPUT + std::to_string(part) + "/" + tensor.name,
+           static_cast<sinter_dtype>(tensor.dtype),
+           {tensor.dims, tensor.rank},
+           {data->inputs[part][i].data(), tensor.sizeBytes}});
     }
   const sinter_control values = control(step);
   auto scalar = [&](const std::string &name, sinter_dtype dtype,
@@ -224,13 +227,15 @@ Status Trainer::writeReplay(int64_t step, const std::string &path) {
          {},
          {static_cast<const uint8_t *>(address), elementBytes(dtype)}});
   };
-  scalar("control/lr", SINTER_F32, &values.lr);
-  scalar("control/weight_decay", SINTER_F32, &values.weightDecay);
-  scalar("control/clip_norm", SINTER_F32, &values.clipNorm);
-  scalar("control/step", SINTER_I64, &values.step);
-  scalar("control/seed", SINTER_I64, &values.seed);
+  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_LR, SINTER_F32, &values.lr);
+  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_WEIGHT_DECAY, SINTER_F32,
+         &values.weightDecay);
+  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_CLIP_NORM, SINTER_F32,
+         &values.clipNorm);
+  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_STEP, SINTER_I64, &values.step);
+  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_SEED, SINTER_I64, &values.seed);
   for (size_t part = 0; part < data->validRows.size(); ++part)
-    scalar("valid_rows/" + std::to_string(part), SINTER_I64,
+    scalar(SINTER_REPLAY_VALID_ROWS + std::to_string(part), SINTER_I64,
            &data->validRows[part]);
   return writeSafetensors(path, tensors);
 }

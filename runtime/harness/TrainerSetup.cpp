@@ -12,6 +12,8 @@
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
 
+#include "sinter/program_names.h"
+
 #include <cstdio>
 
 using namespace sinter::rt;
@@ -39,7 +41,8 @@ Status Trainer::prepare() {
     SINTER_RETURN_IF_ERROR(init());
   soundStep_ = step_; // what was loaded has been checked
   if (evalData_) {
-    Result<EntryRunner> eval = EntryRunner::create(*session_, "eval");
+    Result<EntryRunner> eval =
+        EntryRunner::create(*session_, SINTER_ENTRY_EVAL);
     if (!eval.ok())
       return eval.status();
     evalRunner_ = std::move(*eval);
@@ -125,7 +128,7 @@ Status Trainer::openStore() {
 
 /// Whether a step can leave out the rows that pad its batch.
 Status Trainer::checkPadding() const {
-  const std::string node = rowsMixedBy(artifact_, "step");
+  const std::string node = rowsMixedBy(artifact_, SINTER_ROWS_OF_STEP);
   if (!node.empty())
     return Status::invalid("--last-batch=pad: " + node +
                            " mixes the rows of a batch, so the rows that pad "
@@ -169,7 +172,7 @@ Status Trainer::openAllData() {
   fingerprint_ = fingerprint(trainData_->dataset());
   if (options_.evalData.empty())
     return {};
-  const sinter_entry *eval = findEntry(artifact_, "eval");
+  const sinter_entry *eval = findEntry(artifact_, SINTER_ENTRY_EVAL);
   if (!eval)
     return Status::invalid(
         "--eval-data: the program was compiled without an \"eval\" entry");

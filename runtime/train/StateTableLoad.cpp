@@ -6,6 +6,8 @@
 
 #include "runtime/train/StateTable.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -57,7 +59,7 @@ void StateTable::addAverages(Chosen &chosen) const {
       return [index](const auto &one) { return one.first == index; };
     };
     if (desc(i).role != SINTER_STATE_SLOT || !desc(i).slot ||
-        std::strcmp(desc(i).slot, "ema") != 0 ||
+        std::strcmp(desc(i).slot, SINTER_SLOT_EMA) != 0 ||
         std::any_of(chosen.begin(), chosen.end(), isLoaded(i)))
       continue;
     auto weight = std::find_if(chosen.begin(), chosen.begin() + loaded,

@@ -13,15 +13,17 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 TD_INCLUDE = re.compile(r'^include\s+"([^"]+)"', re.M)
 
 MLIR_CORE = ["mlir/", "llvm/ADT/", "llvm/Support/", "llvm/Config/"]
-BRIDGE = ["sinter/abi.h", "sinter/kernel.h", "sinter/sim.h"]
+# What the programs of both towers are agreed on, without the artifact's layout.
+AGREED = ["sinter/post_ops.h", "sinter/program_names.h"]
+BRIDGE = ["sinter/abi.h", "sinter/kernel.h", "sinter/sim.h"] + AGREED
 LLVM = MLIR_CORE + ["llvm/"]
 EVERYTHING = ["backends/", "compiler/", "ir/", "passes/", "runtime/", "tools/", "test/",
               "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/",
               "catch2/", "xxhash.h", "zlib.h", "zstd.h", "oneapi/", "std"] + LLVM
 
 # What both towers use: runtime/base (files, numbers as text, 16-bit floats), which knows
-# neither LLVM nor the ABI, and the table of post-ops.
-SHARED = ["runtime/base/", "sinter/post_ops.h", "std"]
+# neither LLVM nor the ABI, and what they are agreed on.
+SHARED = ["runtime/base/", "std"] + AGREED
 
 RULES = {
     "ir": ["ir/"] + SHARED + MLIR_CORE,

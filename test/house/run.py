@@ -20,6 +20,7 @@ import include_rules
 import pass_names
 import tidiness
 import vendor_names
+import written_names
 from tree import Tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -92,6 +93,8 @@ def main():
               ("pass names", pass_names.check, pass_names.GOOD, pass_names.BAD),
               ("device names", device_names.check, device_names.GOOD, device_names.BAD),
               ("vendor names", vendor_names.check, vendor_names.GOOD, vendor_names.BAD),
+              ("names written once", written_names.check, written_names.GOOD,
+               written_names.BAD),
               ("paths in pages", doc_paths.check, doc_paths.GOOD, doc_paths.BAD)]
     for check, (good, bad) in tidiness.SAMPLES.items():
         checks.append((check.__name__, check, good, bad))

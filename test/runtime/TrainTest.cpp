@@ -16,12 +16,31 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstring>
 #include <random>
 #include <sys/resource.h>
 #include <unistd.h>
 
 using namespace testfiles;
 using namespace trainerruns;
+
+/// The tiny program, with another name for its output `name`.
+static const sinter_artifact &withoutOutput(const char *name) {
+  static std::vector<std::vector<sinter_tensor_desc>> outputs;
+  static std::vector<sinter_entry> entries;
+  static sinter_artifact artifact = tiny::artifact();
+  for (uint32_t i = 0; i < artifact.numEntries; ++i) {
+    sinter_entry entry = artifact.entries[i];
+    outputs.emplace_back(entry.outputs, entry.outputs + entry.numOutputs);
+    for (sinter_tensor_desc &output : outputs.back())
+      if (std::strcmp(output.name, name) == 0)
+        output.name = "other";
+    entry.outputs = outputs.back().data();
+    entries.push_back(entry);
+  }
+  artifact.entries = entries.data();
+  return artifact;
+}
 
 TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
   const char *text = std::getenv("SINTER_TEST_TRAINER");
@@ -72,6 +91,8 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
                                     : std::getenv("SINTER_TEST_LION") ? &lion
                                     : gpu ? &tiny::cudaArtifact()
                                           : &tiny::artifact();
+  if (const char *output = std::getenv("SINTER_TEST_OUTPUT"))
+    artifact = &withoutOutput(output);
   int code =
       sinter_trainer_main(artifact, int(pointers.size()), pointers.data());
   if (gpu)
@@ -79,6 +100,30 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
       std::fprintf(stderr, "VIOLATION: %s\n", violation.c_str());
   std::fflush(nullptr);
   ::_exit(code);
+}
+
+TEST_CASE("train: a program without an output that the trainer reads",
+          "[harness][train]") {
+  Bench bench;
+  for (const char *name :
+       {"loss", "loss_sum", "loss_count", "correct", "correct_count"}) {
+    CAPTURE(name);
+    ::setenv("SINTER_TEST_OUTPUT", name, 1);
+    Outcome trained = bench.train(
+        {"--eval-data=" + bench.path("test.npz"), "--epochs=1", "--quiet"});
+    Outcome evaluated =
+        bench.run({"eval", "--data=" + bench.path("test.npz"), "--quiet"});
+    ::unsetenv("SINTER_TEST_OUTPUT");
+    const std::string message = std::string(" has no scalar fp32 output ") +
+                                name + ": a defect of Sinter";
+    CHECK(trained.code == 1);
+    CHECK(trained.err.find(message) != std::string::npos);
+    CHECK(trained.out.find("trained") == std::string::npos);
+    if (std::strcmp(name, "loss") == 0)
+      continue; // only steps have it
+    CHECK(evaluated.code == 1);
+    CHECK(evaluated.err.find(message) != std::string::npos);
+  }
 }
 
 TEST_CASE("train: learns, logs, evaluates and saves", "[harness][train]") {

@@ -11,6 +11,8 @@
 #include "ir/eval/Evaluate.h"
 #include "runtime/train/Safetensors.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -67,9 +69,9 @@ public:
   ExitCode run() {
     if (ExitCode code = loadStates())
       return code;
-    auto step = module.lookupSymbol<func::FuncOp>("step"),
-         grad = module.lookupSymbol<func::FuncOp>("grad"),
-         apply = module.lookupSymbol<func::FuncOp>("apply");
+    auto step = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_STEP),
+         grad = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_GRAD),
+         apply = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_APPLY);
     const int64_t parts = countParts();
     const int64_t expected = grad ? options.train.accumulate : 1;
     if (parts != expected)
@@ -164,7 +166,7 @@ private:
     for (const rt::SafetensorsFile::Entry &entry : file.entries()) {
       StringRef name = entry.name;
       int64_t part = 0;
-      if (name.consume_front("input/") &&
+      if (name.consume_front(SINTER_REPLAY_INPUT) &&
           !name.split('/').first.getAsInteger(10, part))
         parts = std::max(parts, part + 1);
     }
@@ -179,16 +181,17 @@ private:
       return states[state.getValue()];
     if (auto input = function.getArgAttrOfType<StringAttr>(
             i, ir::SinterDialect::kInputAttr))
-      return load("input/" + std::to_string(part) + "/" + input.str(), type,
-                  code);
+      return load(SINTER_REPLAY_INPUT + std::to_string(part) + "/" +
+                      input.str(),
+                  type, code);
     StringRef control =
         function
             .getArgAttrOfType<StringAttr>(i, ir::SinterDialect::kControlAttr)
             .getValue();
-    if (control == "valid_rows")
-      return load("valid_rows/" + std::to_string(part), type, code);
-    if (control != "micro_batch")
-      return load("control/" + control.str(), type, code);
+    if (control == SINTER_CONTROL_VALID_ROWS)
+      return load(SINTER_REPLAY_VALID_ROWS + std::to_string(part), type, code);
+    if (control != SINTER_CONTROL_MICRO_BATCH)
+      return load(SINTER_REPLAY_CONTROL + control.str(), type, code);
     Tensor value(type);
     value.ints[0] = part;
     return value;
@@ -206,7 +209,7 @@ private:
       values[each] = std::move(*value);
     }
     std::string where = "entry '" + function.getSymName().str() + "'";
-    if (function.getSymName() == "grad")
+    if (function.getSymName() == SINTER_ENTRY_GRAD)
       where += ", micro-batch " + std::to_string(part);
     int64_t number = 0;
     for (Operation &op : body.without_terminator()) {

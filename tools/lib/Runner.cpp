@@ -7,6 +7,8 @@
 
 #include "tools/lib/ElfSymbols.h"
 
+#include "sinter/program_names.h"
+
 #include <dlfcn.h>
 #include <filesystem>
 
@@ -161,7 +163,7 @@ tools::runArtifact(const sinter_artifact &artifact, const std::string &device,
   auto program = rt::Program::create(artifact, device, options);
   if (!program.ok())
     return program.status();
-  rt::Executor *main = (*program)->find("main");
+  rt::Executor *main = (*program)->find(SINTER_ENTRY_MAIN);
   if (!main)
     return rt::Status::invalid("a training program has no entry to run; use "
                                "the trainer that sinterc makes of it");

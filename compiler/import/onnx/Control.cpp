@@ -10,6 +10,8 @@
 #include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/Values.h"
 
+#include "sinter/program_names.h"
+
 #include <onnx/onnx_pb.h>
 
 #include <cmath>
@@ -177,7 +179,8 @@ static void importDropout(NodeImport &n) {
       return;
     }
     // Training drops elements in whatever mode the model was exported.
-    Value seed = n.graph().control("seed"), step = n.graph().control("step");
+    Value seed = n.graph().control(SINTER_CONTROL_SEED),
+          step = n.graph().control(SINTER_CONTROL_STEP);
     auto dropout = n.b.create<ir::DropoutOp>(
         n.loc, n.in(0).getType(), n.in(0), seed, step, Value(),
         llvm::APFloat(ratio), n.graph().nextRandomId());

@@ -7,6 +7,8 @@
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/RestoreParameters.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/IR/Verifier.h"
 
 #include <onnx/onnx_pb.h>
@@ -73,7 +75,7 @@ OwningOpRef<ModuleOp> GraphImport::run() {
 bool GraphImport::buildMain() {
   const GraphProto &graph = model_->proto().graph();
   builder_.setInsertionPointToEnd(module_->getBody());
-  main_ = builder_.create<func::FuncOp>(module_->getLoc(), "main",
+  main_ = builder_.create<func::FuncOp>(module_->getLoc(), SINTER_ENTRY_MAIN,
                                         builder_.getFunctionType({}, {}));
   Block *block = main_.addEntryBlock();
   builder_.setInsertionPointToEnd(block);
@@ -225,7 +227,9 @@ void GraphImport::finishArguments() {
   main_.eraseArguments(unused);
 
   llvm::StringSet<> symbols;
-  for (llvm::StringRef taken : {"main", "step", "eval", "grad", "apply"})
+  for (llvm::StringRef taken :
+       {SINTER_ENTRY_MAIN, SINTER_ENTRY_STEP, SINTER_ENTRY_EVAL,
+        SINTER_ENTRY_GRAD, SINTER_ENTRY_APPLY})
     symbols.insert(taken);
   builder_.setInsertionPoint(main_);
   for (BlockArgument argument : block.getArguments()) {

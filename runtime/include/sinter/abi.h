@@ -347,7 +347,8 @@ typedef struct sinter_index_check {
   int64_t rows, stride;
 } sinter_index_check;
 
-/* One function of the program: "main" (inference), or "step" and "eval". With
+/* One function of the program (names: sinter/program_names.h): "main"
+ * (inference), or "step" and "eval". With
  * micro-batches, "step" is replaced by "grad", which has its inputs and no
  * outputs, and "apply", which has its outputs and no inputs.
  * "step" has the graph's inputs, then "labels", and the output "loss" (fp32
