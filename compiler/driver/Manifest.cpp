@@ -14,8 +14,13 @@
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
 
+#include "sinter/program_names.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -27,17 +32,57 @@ static json::Value text(llvm::StringRef name) {
                             : json::Value(json::fixUTF8(name));
 }
 
-/// Trainers compare these options with those of a checkpoint. A default is
-/// either always written or always absent.
+/// How many ops compute in another precision than the policy says, and a hash
+/// of which: "3 of 27 (5f1c0a9b)". Empty if all have that of the policy.
+static std::string otherPrecisions(const Options &options,
+                                   mlir::ModuleOp module) {
+  std::vector<passes::PrecisionEntry> entries = passes::precisionReport(module);
+  std::string others;
+  size_t count = 0;
+  for (const passes::PrecisionEntry &entry : entries)
+    if (entry.precision != options.precisionPolicy()) {
+      others += entry.key() + "=" + entry.precision + "\n";
+      ++count;
+    }
+  if (!count)
+    return "";
+  return llvm::formatv(
+      "{0} of {1} ({2})", count, entries.size(),
+      llvm::utohexstr(llvm::xxh3_64bits(others), true).substr(0, 8));
+}
+
+/// "2x3x4", as in --shape.
+static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text.empty() ? "scalar" : text;
+}
+
+/// What was compiled in that changes the numbers of a training run. Trainers
+/// record all of it in checkpoints and report differences at --resume, so each
+/// such option belongs here; test/e2e/trainer/recipe-options.test tries all
+/// options that sinterc has. A default is either always written or always
+/// absent.
 static json::Object trainingOptions(const Options &options,
                                     const CompileState &state,
+                                    const passes::Target &target,
                                     mlir::ModuleOp module) {
   const TrainOptions &train = options.train;
   json::Object object;
-  object["loss"] = train.loss.kind.empty() ? "cross-entropy" : train.loss.kind;
-  object["optimizer"] = train.optimizer.empty() ? "sgd" : train.optimizer;
+  auto chosen = module->getAttrOfType<mlir::DictionaryAttr>(
+      exec::ExecDialect::kTrainingAttr);
+  auto chosenText = [&](const char *key) {
+    auto value =
+        chosen ? chosen.getAs<mlir::StringAttr>(key) : mlir::StringAttr();
+    return value ? value.str() : std::string();
+  };
+  object["loss"] = chosenText("loss");
+  object["optimizer"] = chosenText("optimizer");
   if (!train.loss.logits.empty())
     object["logits"] = text(train.loss.logits);
+  if (!train.loss.labels.empty())
+    object["labels"] = text(train.loss.labels);
   if (train.loss.axis)
     object["loss_axis"] = *train.loss.axis;
   if (train.loss.ignoreIndex)
@@ -45,8 +90,6 @@ static json::Object trainingOptions(const Options &options,
   if (train.loss.labelSmoothing)
     object["label_smoothing"] = train.loss.labelSmoothing;
   object["loss_scale"] = options.lossScale();
-  auto chosen = module->getAttrOfType<mlir::DictionaryAttr>(
-      exec::ExecDialect::kTrainingAttr);
   for (const char *key : {"momentum", "beta1", "beta2", "eps"})
     if (auto value =
             chosen ? chosen.getAs<mlir::FloatAttr>(key) : mlir::FloatAttr())
@@ -71,11 +114,35 @@ static json::Object trainingOptions(const Options &options,
     object["trainable"] = text(train.trainable.joined());
   if (!train.freeze.empty())
     object["freeze"] = text(train.freeze.joined());
+  if (!train.parameters.empty())
+    object["parameters"] = true; // what they are is in the states
+  if (train.allowRewritten)
+    object["allow_rewritten_parameters"] = true;
   if (train.padLastBatch)
-    object["pad_last_batch"] = true;
+    object[SINTER_MANIFEST_PAD_LAST_BATCH] = true;
   if (train.freezeBatchNorm)
     object["freeze_bn"] = true;
   object["bn_running_var"] = train.unbiasedRunningVar ? "unbiased" : "onnx";
+
+  object["target"] = target.name();
+  object["mcpu"] = options.mcpu;
+  object["libraries"] = llvm::join(options.libraries, ",");
+  object["deterministic"] =
+      options.deterministic.empty() ? "run" : options.deterministic;
+  if (!options.keepFp32.empty())
+    object["keep_fp32"] = text(options.keepFp32.joined());
+  if (std::string others = otherPrecisions(options, module); !others.empty())
+    object["ops_of_other_precision"] = others;
+  if (!options.placeRules.empty())
+    object["place"] = text(llvm::join(options.placeRules, ","));
+  if (!options.allowCpu.empty())
+    object["allow_cpu"] = text(options.allowCpu.joined());
+  if (options.hasWorkspace) // libraries choose algorithms by it
+    object["workspace"] = options.workspaceBytes;
+  for (const auto &[name, size] : options.dims)
+    object[text("dim " + name).getAsString()->str()] = size;
+  for (const auto &[name, shape] : options.shapes)
+    object[text("shape " + name).getAsString()->str()] = shapeText(shape);
   return object;
 }
 
@@ -93,7 +160,7 @@ static json::Object mixedRows(mlir::ModuleOp module) {
   json::Object object;
   if (auto training = module->getAttrOfType<mlir::DictionaryAttr>(
           exec::ExecDialect::kTrainingAttr))
-    for (const char *key : {"evaluation", "step"})
+    for (const char *key : {SINTER_ROWS_OF_EVALUATION, SINTER_ROWS_OF_STEP})
       if (auto location = training.getAs<mlir::LocationAttr>(std::string(key) +
                                                              "_mixed_by"))
         object[key] = text(nodeText(location));
@@ -114,6 +181,8 @@ std::string compiler::makeManifest(const Options &options,
   if (auto entries = passes::precisionReport(module); !entries.empty())
     manifest["precision_plan"] =
         precisionPlanJson(options.precisionPolicy(), entries);
+  if (!options.keepFp32.empty())
+    manifest["keep_fp32"] = text(options.keepFp32.joined());
   manifest["opt_level"] = options.optLevel;
   manifest["deterministic"] =
       options.deterministic.empty() ? "run" : options.deterministic;
@@ -129,9 +198,10 @@ std::string compiler::makeManifest(const Options &options,
   if (state.batch)
     manifest["batch"] = *state.batch;
   if (options.train.enabled)
-    manifest["training"] = trainingOptions(options, state, module);
+    manifest[SINTER_MANIFEST_TRAINING] =
+        trainingOptions(options, state, target, module);
   if (json::Object mixed = mixedRows(module); !mixed.empty())
-    manifest["rows_mixed_by"] = std::move(mixed);
+    manifest[SINTER_MANIFEST_ROWS_MIXED_BY] = std::move(mixed);
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());

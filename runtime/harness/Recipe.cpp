@@ -9,6 +9,8 @@
 #include "runtime/harness/Arguments.h"
 #include "runtime/train/Schedule.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,7 +30,7 @@ Manifest::Texts sinter::rt::recipeOf(const sinter_artifact &artifact) {
   };
   Json manifest = Json::parse(artifact.manifest, nullptr, false);
   if (manifest.is_object()) {
-    if (auto training = manifest.find("training");
+    if (auto training = manifest.find(SINTER_MANIFEST_TRAINING);
         training != manifest.end() && training->is_object())
       for (const auto &[name, value] : training->items())
         add(name, value);
@@ -50,7 +52,7 @@ std::string sinter::rt::rowsMixedBy(const sinter_artifact &artifact,
   Json manifest = Json::parse(artifact.manifest, nullptr, false);
   if (!manifest.is_object())
     return "";
-  auto mixed = manifest.find("rows_mixed_by");
+  auto mixed = manifest.find(SINTER_MANIFEST_ROWS_MIXED_BY);
   if (mixed == manifest.end() || !mixed->is_object())
     return "";
   auto node = mixed->find(use);
@@ -60,9 +62,15 @@ std::string sinter::rt::rowsMixedBy(const sinter_artifact &artifact,
 
 bool sinter::rt::padsLastBatch(const sinter_artifact &artifact) {
   for (const auto &[name, value] : recipeOf(artifact))
-    if (name == "pad_last_batch")
+    if (name == SINTER_MANIFEST_PAD_LAST_BATCH)
       return value == "true";
   return false;
+}
+
+/// Programs record these always, but older ones did not: then nothing is known.
+static bool isNewlyRecorded(std::string_view name) {
+  return name == "target" || name == "mcpu" || name == "libraries" ||
+         name == "deterministic";
 }
 
 /// Slots hold averages with these factors, made by this rule.
@@ -85,11 +93,14 @@ sinter::rt::recipeDifferences(const Manifest::Texts &then,
   auto shown = [](const std::string &text) {
     return text.empty() ? std::string("none") : text;
   };
-  for (const auto &[name, values] : both)
-    if (values.first != values.second)
+  for (const auto &[name, values] : both) {
+    const bool isUnknown = isNewlyRecorded(name) &&
+                           (values.first.empty() || values.second.empty());
+    if (values.first != values.second && !isUnknown)
       differences.push_back({name,
                              name + " " + shown(values.second) +
                                  " instead of " + shown(values.first),
                              changesSlots(name)});
+  }
   return differences;
 }

@@ -6,6 +6,7 @@
 
 #include "TrainerRuns.h"
 #include "runtime/base/Hash.h"
+#include "runtime/harness/Recipe.h"
 #include "runtime/harness/TrainerOptions.h"
 #include "runtime/train/Checkpoint.h"
 
@@ -269,6 +270,32 @@ TEST_CASE("resume: a checkpoint of format 1 tells what it can",
                                                        {"shuffle", "false"},
                                                        {"steps", "9"}});
   CHECK(parsed->recipe.empty());
+}
+
+TEST_CASE("resume: differences of recipes", "[harness][train][resume]") {
+  using sinter::rt::recipeDifferences;
+  auto texts = [](const sinter::rt::Manifest::Texts &then,
+                  const sinter::rt::Manifest::Texts &now) {
+    std::string all;
+    for (const auto &difference : recipeDifferences(then, now))
+      all += difference.text + (difference.changesSlots ? " (slots)\n" : "\n");
+    return all;
+  };
+  CHECK(texts({{"eps", "1"}, {"target", "cpu"}},
+              {{"eps", "1"}, {"target", "sim"}}) ==
+        "target sim instead of cpu\n");
+  CHECK(texts({{"beta1", "0.8"}}, {{"beta1", "0.9"}, {"keep_fp32", "a"}}) ==
+        "beta1 0.9 instead of 0.8 (slots)\nkeep_fp32 a instead of none\n");
+  CHECK(texts({{"deterministic", "arch"}}, {{"deterministic", "none"}}) ==
+        "deterministic none instead of arch\n");
+  // Checkpoints of older programs do not have these, nor those of format 1 any.
+  CHECK(texts({{"eps", "1"}}, {{"deterministic", "none"},
+                               {"eps", "1"},
+                               {"libraries", "all"},
+                               {"mcpu", "native"},
+                               {"target", "cpu"}})
+            .empty());
+  CHECK(texts({}, {{"eps", "1"}}).empty());
 }
 
 TEST_CASE("states that are not finite are neither saved nor evaluated",
