@@ -50,8 +50,7 @@ static bool namesSingleOps(const PhaseContext &context) {
   return !options.keepFp32.empty() || !options.precisionPlan.empty() ||
          !options.savePrecisionPlan.empty() ||
          !options.plannedPrecisions.empty() ||
-         !context.state.calibrated.empty() ||
-         !options.placeRules.empty();
+         !context.state.calibrated.empty() || !options.placeRules.empty();
 }
 
 /// Whether each step rounds the weights to 16 bits, so that one rounded buffer

@@ -9,6 +9,7 @@
 #include "compiler/base/Text.h"
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
+#include "sinter/program_names.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -163,7 +164,8 @@ static std::string checkModule(mlir::ModuleOp module) {
     return module.lookupSymbol<mlir::func::FuncOp>(name) != nullptr;
   };
   bool isPlanned = !module.getOps<exec::ProgramOp>().empty();
-  return has("main") || has("step") || has("apply") || isPlanned
+  return has(SINTER_ENTRY_MAIN) || has(SINTER_ENTRY_STEP) ||
+                 has(SINTER_ENTRY_APPLY) || isPlanned
              ? ""
              : "the module has no function @main";
 }
