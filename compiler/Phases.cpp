@@ -295,8 +295,9 @@ size_t compiler::phaseIndex(const Phase &phase) { return &phase - phases; }
 
 mlir::LogicalResult compiler::verifyForms(mlir::ModuleOp module,
                                           const PhaseContext &context,
+                                          const Phase &first,
                                           const Phase &last) {
-  for (const Phase &phase : phaseTable().take_front(phaseIndex(last) + 1))
+  for (const Phase &phase : llvm::make_range(&first, &last + 1))
     if (phase.verifyForm && failed(phase.verifyForm(module, context)))
       return mlir::failure();
   return mlir::success();
@@ -346,9 +347,11 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
         return code;
       }
     }
-    bool isLast = i == phaseIndex(last);
+    // Later phases keep the earlier forms. The graph ends with remat: plan
+    // makes another language of it.
+    bool isEnd = i == phaseIndex(last) || phase.build == buildRemat;
     if ((phase.verifyForm && failed(phase.verifyForm(module, context))) ||
-        (isLast && failed(verifyForms(module, context, last)))) {
+        (isEnd && failed(verifyForms(module, context, first, phase)))) {
       hasFailed(PhaseFailure::Form);
       return kExitFailed;
     }

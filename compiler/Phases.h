@@ -29,6 +29,8 @@ struct PhaseContext {
   /// Bytes of --memory-limit that placement leaves free on each device.
   llvm::ArrayRef<int64_t> memoryReserves = {};
   CompileState state = CompileState(options);
+  /// Whether the model is a sinter module, whose ops need not name nodes.
+  bool isModule = false;
 };
 
 struct Phase {
@@ -54,9 +56,10 @@ const Phase *findPhase(llvm::StringRef name);
 /// Position in the table; the phase must be one of its rows.
 size_t phaseIndex(const Phase &phase);
 
-/// Runs the form verifiers of phases [0, last], in order.
+/// Runs the form verifiers of phases [first, last], in order.
 mlir::LogicalResult verifyForms(mlir::ModuleOp module,
-                                const PhaseContext &context, const Phase &last);
+                                const PhaseContext &context, const Phase &first,
+                                const Phase &last);
 
 /// What went wrong in a phase: a pass failed, or all passes succeeded but the
 /// form verifier failed.

@@ -72,9 +72,8 @@ static void walkGraph(mlir::ModuleOp module,
 mlir::LogicalResult compiler::verifyImported(mlir::ModuleOp module,
                                              const PhaseContext &context) {
   Reports reports;
-  // Models in text form, written by hand or by tests, need not name nodes.
-  bool named = !StringRef(context.options.model).ends_with(".mlir") &&
-               context.options.model != "-";
+  // Modules in text form, written by hand or by tests, need not name nodes.
+  bool named = !context.isModule;
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full())
       return;

@@ -91,11 +91,9 @@ private:
 
   /// The labels: the last input of a function that trains with a loss.
   std::string labelsOf(func::FuncOp function) {
-    auto training = placed.module()->getAttrOfType<mlir::DictionaryAttr>(
-        exec::ExecDialect::kTrainingAttr);
-    auto loss = training ? training.getAs<mlir::StringAttr>("loss") : nullptr;
+    auto training = exec::TrainingAttr::of(placed.module());
     std::string last;
-    if (!loss || loss.getValue() == SINTER_LOSS_NONE)
+    if (!training || training.getLoss().getValue() == SINTER_LOSS_NONE)
       return last;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto name = function.getArgAttrOfType<mlir::StringAttr>(

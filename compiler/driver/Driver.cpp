@@ -320,7 +320,8 @@ bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
-  PhaseContext phases{options, *target, devices, memoryReserves_, state};
+  PhaseContext phases{options,         *target, devices,
+                      memoryReserves_, state,   model->isModule()};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase(last))
     return code;

@@ -70,15 +70,9 @@ static json::Object trainingOptions(const Options &options,
                                     mlir::ModuleOp module) {
   const TrainOptions &train = options.train;
   json::Object object;
-  auto chosen = module->getAttrOfType<mlir::DictionaryAttr>(
-      exec::ExecDialect::kTrainingAttr);
-  auto chosenText = [&](const char *key) {
-    auto value =
-        chosen ? chosen.getAs<mlir::StringAttr>(key) : mlir::StringAttr();
-    return value ? value.str() : std::string();
-  };
-  object["loss"] = chosenText("loss");
-  object["optimizer"] = chosenText("optimizer");
+  auto chosen = exec::TrainingAttr::of(module);
+  object["loss"] = chosen ? chosen.getLoss().str() : std::string();
+  object["optimizer"] = chosen ? chosen.getOptimizer().str() : std::string();
   if (!train.loss.logits.empty())
     object["logits"] = text(train.loss.logits);
   if (!train.loss.labels.empty())
@@ -90,10 +84,10 @@ static json::Object trainingOptions(const Options &options,
   if (train.loss.labelSmoothing)
     object["label_smoothing"] = train.loss.labelSmoothing;
   object["loss_scale"] = options.lossScale();
-  for (const char *key : {"momentum", "beta1", "beta2", "eps"})
-    if (auto value =
-            chosen ? chosen.getAs<mlir::FloatAttr>(key) : mlir::FloatAttr())
-      object[key] = value.getValueAsDouble();
+  if (chosen)
+    for (mlir::NamedAttribute entry : chosen.getConstants())
+      object[entry.getName().getValue()] =
+          *chosen.constant(entry.getName().getValue());
   if (train.clipValue > 0)
     object["clip_value"] = train.clipValue;
   if (train.replicas > 1)
@@ -158,11 +152,12 @@ static std::string nodeText(mlir::Location location) {
 /// The nodes because of which the padding rows of a batch cannot be masked.
 static json::Object mixedRows(mlir::ModuleOp module) {
   json::Object object;
-  if (auto training = module->getAttrOfType<mlir::DictionaryAttr>(
-          exec::ExecDialect::kTrainingAttr))
-    for (const char *key : {SINTER_ROWS_OF_EVALUATION, SINTER_ROWS_OF_STEP})
-      if (auto location = training.getAs<mlir::LocationAttr>(std::string(key) +
-                                                             "_mixed_by"))
+  if (auto training = exec::TrainingAttr::of(module))
+    for (auto [key, location] :
+         {std::pair<const char *, mlir::LocationAttr>{
+              SINTER_ROWS_OF_EVALUATION, training.getEvaluationMixedBy()},
+          {SINTER_ROWS_OF_STEP, training.getStepMixedBy()}})
+      if (location)
         object[key] = text(nodeText(location));
   return object;
 }

@@ -101,6 +101,7 @@ int sinter::compiler::optMain(int argc, char **argv,
     return kExitUsage;
 
   PhaseContext context{*options, *set.main, set.devices};
+  context.isModule = true;
   // The first registration of a name counts: these passes get the targets.
   mlir::registerPass([&] { return passes::createPlaceOps(set.devices, {}); });
   mlir::registerPass(

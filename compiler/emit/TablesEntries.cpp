@@ -35,6 +35,7 @@ SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);
 SAME(SINTER_ATTENTION_FORWARD, AttentionDirection::forward);
 SAME(SINTER_ATTENTION_BACKWARD, AttentionDirection::backward);
 SAME(sizeof(sinter_control), kControlBytes);
+SAME(SINTER_MAX_POST_OPS, kMaxPostOps);
 #undef SAME
 
 /// The exec dialect has the same offsets of the control block's fields.
@@ -47,7 +48,8 @@ static_assert(
     offsetof(sinter_control, seed) == exec::control_offset::kSeed &&
     offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
     offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch &&
-    offsetof(sinter_control, replica) == exec::control_offset::kReplica);
+    offsetof(sinter_control, replica) == exec::control_offset::kReplica &&
+    offsetof(sinter_control, ticket) == exec::control_offset::kTicket);
 
 namespace {
 
@@ -286,9 +288,8 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       .Case([&](exec::AllReduceOp op) {
         c.kind = SINTER_CMD_ALL_REDUCE;
         c.allReduce.event = op.getEvent();
-        c.allReduce.dtype = dtypeOf(exec::bufferOp(op.getReads()[0])
-                                        .getTensorType()
-                                        .getElementType());
+        c.allReduce.dtype = dtypeOf(
+            exec::bufferOp(op.getReads()[0]).getTensorType().getElementType());
       })
       .Case([&](exec::AwaitOp op) {
         c.kind = SINTER_CMD_AWAIT;

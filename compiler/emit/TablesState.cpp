@@ -242,58 +242,29 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
 
 FailureOr<std::vector<Row<sinter_training>>>
 compiler::trainingRow(TableData &data, ModuleOp module) {
-  Attribute attr = module->getAttr(exec::ExecDialect::kTrainingAttr);
-  if (!attr)
+  StringRef name = exec::ExecDialect::kTrainingAttr;
+  if (!module->hasAttr(name))
     return std::vector<Row<sinter_training>>();
-  auto entries = dyn_cast<DictionaryAttr>(attr);
-  if (!entries)
+  auto training = exec::TrainingAttr::of(module);
+  if (!training)
     return module.emitError()
-           << "attribute '" << exec::ExecDialect::kTrainingAttr
-           << "' must be a dictionary";
-  bool valid = true;
-  auto wrong = [&](StringRef field, StringRef expected) {
-    module.emitError() << exec::ExecDialect::kTrainingAttr << ": '" << field
-                       << "' must be " << expected;
-    valid = false;
+           << "attribute '" << name << "' must be an #exec.training";
+  auto number = [](FloatAttr value) {
+    return static_cast<float>(value.getValueAsDouble());
   };
-  // Absent fields have the value 0; fields that are present must be
-  // well-formed.
-  auto number = [&](StringRef field) -> double {
-    Attribute value = entries.get(field);
-    if (auto real = dyn_cast_or_null<FloatAttr>(value))
-      return real.getValueAsDouble();
-    if (value)
-      wrong(field, "a float");
-    return 0;
-  };
-  auto integer = [&](StringRef field) -> int64_t {
-    Attribute value = entries.get(field);
-    auto whole = dyn_cast_or_null<IntegerAttr>(value);
-    if (whole && whole.getValue().getSignificantBits() <= 64)
-      return whole.getValue().getSExtValue();
-    if (value)
-      wrong(field, "an integer");
-    return 0;
-  };
-  auto text = [&](StringRef field) -> llvm::Constant * {
-    if (auto string = dyn_cast_or_null<StringAttr>(entries.get(field)))
-      return data.string(string.getValue());
-    wrong(field, "a string");
-    return nullptr;
-  };
-
   Row<sinter_training> row;
-  row.value.lr = static_cast<float>(number("lr"));
-  row.value.weightDecay = static_cast<float>(number("weight_decay"));
-  row.value.clipNorm = static_cast<float>(number("clip_norm"));
-  row.value.batch = integer("batch");
-  row.value.numClasses = integer("num_classes");
-  row.value.ignoreIndex = integer("ignore_index");
-  row.value.hasIgnoreIndex = entries.contains("ignore_index");
-  row.value.replicas = static_cast<uint32_t>(integer("replicas"));
-  row.value.accumulate = static_cast<uint32_t>(integer("accumulate"));
-  row.pointers = {text("optimizer"), text("loss")};
-  if (!valid)
-    return failure();
+  row.value.lr = number(training.getLr());
+  row.value.weightDecay = number(training.getWeightDecay());
+  row.value.clipNorm = number(training.getClipNorm());
+  row.value.batch = training.getBatch();
+  row.value.numClasses = training.getNumClasses();
+  if (IntegerAttr index = training.getIgnoreIndex()) {
+    row.value.ignoreIndex = index.getInt();
+    row.value.hasIgnoreIndex = 1;
+  }
+  row.value.replicas = static_cast<uint32_t>(training.getReplicas());
+  row.value.accumulate = static_cast<uint32_t>(training.getAccumulate());
+  row.pointers = {data.string(training.getOptimizer().getValue()),
+                  data.string(training.getLoss().getValue())};
   return std::vector<Row<sinter_training>>{row};
 }

@@ -126,7 +126,7 @@ static std::string storeLibraries(Options &options, StringRef value) {
   for (StringRef name : names) {
     std::string library;
     std::string wrong =
-        readWord(name, library, "all|none|onednn|cublaslt|cudnn|nccl");
+        readWord(name, library, "all|none|onednn|cublaslt|cudnn");
     if (!wrong.empty())
       return wrong;
     options.libraries.push_back(library);
@@ -341,8 +341,8 @@ static const OptionRow rows[] = {
        return "";
      }},
     {"--libraries", "all|none|NAME,...",
-     "contraction libraries that programs may call", kTargetGroup, kCompile,
-     storeLibraries},
+     "libraries that programs may call for contractions and attention",
+     kTargetGroup, kCompile, storeLibraries},
     {"--precision", "fp32|tf32|bf16|fp16",
      "precision of contractions; default fp32", kTargetGroup, kCompile,
      storePrecision},

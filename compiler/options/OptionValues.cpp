@@ -162,7 +162,8 @@ std::string compiler::readPath(StringRef text, std::string &path) {
 }
 
 std::string compiler::readDim(StringRef text, Options &options) {
-  auto [name, size] = text.split('=');
+  // Names may contain '='; sizes never do.
+  auto [name, size] = text.rsplit('=');
   int64_t value = 0;
   if (name.empty() || !text.contains('='))
     return "expected NAME=SIZE, got '" + text.str() + "'";
@@ -178,7 +179,6 @@ std::string compiler::readDim(StringRef text, Options &options) {
 }
 
 std::string compiler::readShape(StringRef text, Options &options) {
-  // Names may contain '='; sizes never do.
   auto [name, sizes] = text.rsplit('=');
   if (name.empty() || sizes.empty() || !text.contains('='))
     return "expected NAME=1x3x224x224, got '" + text.str() + "'";

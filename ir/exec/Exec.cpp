@@ -161,6 +161,33 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
     setName(getResult(), stringifySpace(slice.getSpace()));
 }
 
+TrainingAttr TrainingAttr::of(ModuleOp module) {
+  return module->getAttrOfType<TrainingAttr>(ExecDialect::kTrainingAttr);
+}
+
+std::optional<double> TrainingAttr::constant(StringRef name) const {
+  auto value = getConstants().getAs<FloatAttr>(name);
+  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+}
+
+LogicalResult TrainingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   StringAttr, StringAttr, FloatAttr, FloatAttr,
+                                   FloatAttr, DictionaryAttr constants,
+                                   int64_t batch, int64_t numClasses,
+                                   IntegerAttr, int64_t replicas,
+                                   int64_t accumulate, LocationAttr,
+                                   LocationAttr) {
+  for (NamedAttribute entry : constants)
+    if (!isa<FloatAttr>(entry.getValue()))
+      return emitError() << "constant '" << entry.getName().getValue()
+                         << "' must be a float";
+  if (batch < 0 || numClasses < 0)
+    return emitError() << "batch and num_classes must not be negative";
+  if (replicas < 1 || accumulate < 1)
+    return emitError() << "replicas and accumulate must be at least 1";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !ir::hasBoundedSize(type) ||

@@ -36,7 +36,7 @@ def Exec_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let extraClassDeclaration = [{
-    /// On the module: a dictionary of what the artifact says about training.
+    /// On the module: a TrainingAttr.
     static constexpr llvm::StringLiteral kTrainingAttr = "sinter.training";
     /// On commands, programs and kernels; see the description.
     static constexpr llvm::StringLiteral kPlaceAttr = "exec.place";
@@ -118,6 +118,38 @@ def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let assemblyFormat = "`<` $kind (`read` $read^)? (`write` $write^)? (`alpha` $alpha^)? (`beta` $beta^)? `>`";
 }
 def Exec_PostOps : TypedArrayAttrBase<Exec_PostOpAttr, "post-ops">;
+
+def Exec_TrainingAttr : Exec_Attr<"Training", "training"> {
+  let summary = "what a trainer must know of the program that it runs";
+  let description = [{
+    The module of a training program has it as `sinter.training`, from the train phase on; the artifact passes it on
+    (`sinter_training` of abi.h). `lr`, `weight_decay` and `clip_norm` (0: no clipping) are defaults that a trainer may
+    override. `constants` are the optimizer's compiled numbers by name, such as `beta1`. `batch` is the number of rows
+    of one replica, and of one micro-batch. Labels lie in [0, `num_classes`) (0: no range) or are `ignore_index`.
+    `replicas` run each step together, in `accumulate` micro-batches. Rows that pad a batch cannot be masked in `eval`
+    or in `step` because of the node at `evaluation_mixed_by` and `step_mixed_by`.
+    ```mlir
+    #exec.training<optimizer = "sgd", loss = "mse", lr = 0.01 : f64, weight_decay = 0.0 : f64, clip_norm = 0.0 : f64,
+                   constants = {momentum = 0.9 : f64}, batch = 8, num_classes = 0>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$optimizer, "::mlir::StringAttr":$loss, "::mlir::FloatAttr":$lr,
+                        "::mlir::FloatAttr":$weight_decay, "::mlir::FloatAttr":$clip_norm,
+                        "::mlir::DictionaryAttr":$constants, "int64_t":$batch, "int64_t":$num_classes,
+                        OptionalParameter<"::mlir::IntegerAttr">:$ignore_index,
+                        DefaultValuedParameter<"int64_t", "1">:$replicas,
+                        DefaultValuedParameter<"int64_t", "1">:$accumulate,
+                        OptionalParameter<"::mlir::LocationAttr">:$evaluation_mixed_by,
+                        OptionalParameter<"::mlir::LocationAttr">:$step_mixed_by);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// That of a training program; null for other modules.
+    static TrainingAttr of(::mlir::ModuleOp module);
+    /// A number of `constants`; nothing if the optimizer has none of this name.
+    std::optional<double> constant(::llvm::StringRef name) const;
+  }];
+}
 
 def Exec_ConvDirection : Exec_Enum<"ConvDirection", "which of the three convolutions", [
   I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"input_grad", 2>,

@@ -178,8 +178,8 @@ def Sinter_GatherOp : Sinter_MoveOp<"gather",
   let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
   let description = [{
     The dimensions of the result are those of `x` before `axis`, those of `indices`, and those of `x` after
-    `axis`. A negative index counts from the end. An index that is out of range is clamped to it, and
-    reported if the target can do that.
+    `axis`. A negative index counts from the end. An index that is out of range is clamped to it;
+    importers add the checks that report it.
 
     C1: `axis` is in range. C2: `indices` are i32 or i64. C3: the dimension is not empty, unless the
     result is.

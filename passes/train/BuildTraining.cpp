@@ -490,43 +490,33 @@ private:
     return success();
   }
 
-  /// Writes what the trainer must know of the program: `sinter.training`.
+  /// Writes what the trainer must know of the program.
   void describe(ModuleOp module, const LossPlan &plan,
                 const BuildTrainingOptions &options) {
     Builder b(module.getContext());
     auto number = [&](double value) { return b.getF64FloatAttr(value); };
-    SmallVector<NamedAttribute> entries{
-        b.getNamedAttr("optimizer", b.getStringAttr(options.optimizer)),
-        b.getNamedAttr("loss", b.getStringAttr(options.loss)),
-        b.getNamedAttr("lr",
-                       number(options.lr >= 0 ? options.lr
-                                              : defaultLearningRate(options))),
-        b.getNamedAttr("weight_decay",
-                       number(options.weightDecay >= 0
-                                  ? options.weightDecay
-                                  : defaultWeightDecay(options))),
-        b.getNamedAttr("clip_norm", number(options.clipNorm)),
-        b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
-        b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
-    };
+    double lr = options.lr >= 0 ? options.lr : defaultLearningRate(options);
+    double weightDecay = options.weightDecay >= 0 ? options.weightDecay
+                                                  : defaultWeightDecay(options);
+    SmallVector<NamedAttribute> constants;
     for (auto [name, value] : optimizerValues(options))
-      entries.push_back(b.getNamedAttr(name, number(value)));
-    if (options.replicas > 1)
-      entries.push_back(
-          b.getNamedAttr("replicas", b.getI64IntegerAttr(options.replicas)));
-    if (options.accumulate > 1)
-      entries.push_back(b.getNamedAttr(
-          "accumulate", b.getI64IntegerAttr(options.accumulate)));
+      constants.push_back(b.getNamedAttr(name, number(value)));
+    IntegerAttr ignoreIndex;
     if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
-      entries.push_back(b.getNamedAttr(
-          "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
-    if (evaluationMixedBy)
-      entries.push_back(
-          b.getNamedAttr("evaluation_mixed_by", *evaluationMixedBy));
-    if (stepMixedBy)
-      entries.push_back(b.getNamedAttr("step_mixed_by", *stepMixedBy));
+      ignoreIndex = b.getI64IntegerAttr(options.ignoreIndex);
+    auto nodeOf = [](std::optional<Location> location) -> LocationAttr {
+      return location ? LocationAttr(*location) : LocationAttr();
+    };
     module->setAttr(exec::ExecDialect::kTrainingAttr,
-                    b.getDictionaryAttr(entries));
+                    exec::TrainingAttr::get(
+                        b.getContext(), b.getStringAttr(options.optimizer),
+                        b.getStringAttr(options.loss), number(lr),
+                        number(weightDecay), number(options.clipNorm),
+                        b.getDictionaryAttr(constants), plan.batch,
+                        plan.numClasses, ignoreIndex,
+                        std::max<int64_t>(options.replicas, 1),
+                        std::max<int64_t>(options.accumulate, 1),
+                        nodeOf(evaluationMixedBy), nodeOf(stepMixedBy)));
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;

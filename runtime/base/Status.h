@@ -4,13 +4,13 @@
 //
 // A Status is success or {code, one line for the user}; a Result<T> is a T or a
 // Status. The run tower throws nothing of its own. Codes are the exit codes of
-// the tools (sinter.h).
+// the tools (sinter/status.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_STATUS_H
 #define SINTER_RUNTIME_BASE_STATUS_H
 
-#include "sinter/sinter.h"
+#include "sinter/status.h"
 
 #include <optional>
 #include <string>

@@ -8,7 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "ir/exec/Exec.h"
 #include "passes/Passes.h"
+#include "sinter/program_names.h"
 #include "test/ops/OpFixture.h"
 
 #include "mlir/Parser/Parser.h"
@@ -160,9 +162,13 @@ void checkCase(TestContext &context, const llvm::json::Object &reference,
   auto step = module->lookupSymbol<func::FuncOp>("step");
   REQUIRE(step);
 
-  auto training = (*module)->getAttrOfType<DictionaryAttr>("sinter.training");
-  auto setting = [&](StringRef name) {
-    return training.getAs<FloatAttr>(name).getValueAsDouble();
+  auto training = exec::TrainingAttr::of(*module);
+  REQUIRE(training);
+  auto setting = [&](StringRef control) {
+    return (control == SINTER_CONTROL_LR             ? training.getLr()
+            : control == SINTER_CONTROL_WEIGHT_DECAY ? training.getWeightDecay()
+                                                     : training.getClipNorm())
+        .getValueAsDouble();
   };
   std::map<std::string, Tensor> states;
   for (const auto &[name, value] : *given.getObject("states")) {

@@ -22,12 +22,12 @@
 // WARNING: warning: batch normalisation uses the statistics of each replica's own rows, not of the whole batch
 
 // The states, their slots and the two functions. A final softmax is looked through.
-// CHECK: module @linear attributes {sinter.model = "linear", sinter.training = {
-// CHECK-SAME: batch = 4 : i64
+// CHECK: module @linear attributes {sinter.model = "linear", sinter.training = #exec.training<
+// CHECK-SAME: optimizer = "sgd"
 // CHECK-SAME: loss = "cross-entropy"
 // CHECK-SAME: lr = 1.000000e-03 : f64
-// CHECK-SAME: num_classes = 3 : i64
-// CHECK-SAME: optimizer = "sgd"
+// CHECK-SAME: batch = 4,
+// CHECK-SAME: num_classes = 3>
 // CHECK: sinter.state @fc.weight {{.*}}trainable
 // CHECK: sinter.state @fc.bias {{.*}}trainable
 // CHECK: sinter.state @"momentum/fc.weight" : tensor<8x3xf32> {of = @fc.weight, role = #sinter<role slot>, slot = "momentum"}
@@ -187,7 +187,7 @@ module @own_labels attributes {sinter.model = "own_labels"} {
 // -----
 
 // Probabilities as labels.
-// LABELS: module @soft_labels {{.*}}num_classes = 0 : i64
+// LABELS: module @soft_labels {{.*}}num_classes = 0>
 // LABELS: func.func @step(%arg0: tensor<4x3xf32> {sinter.input = "x"}, %arg1: tensor<4x3xf32> {sinter.input = "t"}
 // LABELS: sinter.log_softmax
 module @soft_labels attributes {sinter.model = "soft_labels"} {

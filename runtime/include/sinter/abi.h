@@ -401,7 +401,7 @@ typedef struct sinter_training {
   uint32_t reserved;
 } sinter_training;
 
-/* The handshake of replicas (2.2): a process-wide or world-wide group, made by
+/* The handshake of replicas: a process-wide or world-wide group, made by
  * one of them, and the program's rank in it. */
 #define SINTER_GROUP_BYTES 128
 typedef struct sinter_rank {

@@ -5,8 +5,8 @@
 // The post-ops of matrix products and convolutions: operations on the fp32
 // result x, applied in order before it is stored. One row for each; the
 // compiler's and the runtime's checks, names and enums are made from the rows,
-// so a new kind is a row here, its spelling in ir/exec/ExecAttrs.td, and code
-// in the libraries that compute it.
+// so a new kind begins with a row here. docs/architecture.md lists the other
+// places.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_POST_OPS_H
@@ -89,7 +89,7 @@ typedef enum sinter_post_rounding {
   X(CHANNEL_SUM, channel_sum, WRITTEN, CHANNEL, FORWARD, 0, KEEPS,             \
     "the sum of a channel")                                                    \
   X(CHANNEL_SQUARES, channel_squares, WRITTEN, CHANNEL, FORWARD, 0, KEEPS,     \
-    "the sum of a channel")
+    "the sum of a channel's squares")
 // clang-format on
 
 #define SINTER_POST_OP_KIND(KIND, ...) SINTER_POST_##KIND,

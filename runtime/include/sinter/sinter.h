@@ -13,24 +13,11 @@
 #include <stdint.h>
 
 #include "sinter/abi.h"
+#include "sinter/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The numbers up to 7, and 75, are the exit codes of the command-line tools. */
-typedef enum sinter_status {
-  SINTER_OK = 0,
-  SINTER_FAILED = 1,  /* a run-time failure, I/O included */
-  SINTER_INVALID = 2, /* a bad argument or unreadable input */
-  SINTER_UNSUPPORTED = 3,
-  SINTER_CONTRACT = 4,
-  SINTER_MISMATCH = 5,
-  SINTER_OUT_OF_MEMORY = 6,
-  SINTER_DEVICE_FAILED = 7,
-  SINTER_BUSY = 8, /* another thread is using the program */
-  SINTER_INTERRUPTED = 75
-} sinter_status;
 
 typedef struct sinter_program sinter_program;
 

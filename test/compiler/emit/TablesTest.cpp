@@ -87,9 +87,9 @@ struct Emitted {
 };
 
 const char *const training = R"mlir(
-module @m attributes {sinter.training = {optimizer = "adam", loss = "cross-entropy", lr = 0.5 : f64,
-                      weight_decay = 0.25 : f64, clip_norm = 0.0 : f64, batch = 4 : i64,
-                      num_classes = 3 : i64, ignore_index = -1 : i64}} {
+module @m attributes {sinter.training = #exec.training<optimizer = "adam", loss = "cross-entropy",
+                      lr = 0.5 : f64, weight_decay = 0.25 : f64, clip_norm = 0.0 : f64, constants = {},
+                      batch = 4, num_classes = 3, ignore_index = -1 : i64>} {
   sinter.state @w : tensor<8x3xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight",
                                      init = dense<2.0> : tensor<8x3xf32>}
   sinter.state @zero : tensor<5xi1> {role = #sinter<role buffer>, init = dense<false> : tensor<5xi1>}
@@ -255,9 +255,9 @@ TEST_CASE("what cannot be emitted is one line") {
                  "init = dense<1.0> : tensor<2xf32>}");
   CHECK(noInit.errors ==
         "the initial value of state @w is not a constant of the plan\n");
-  Emitted badTraining("module attributes {sinter.training = {optimizer = "
-                      "\"sgd\", loss = 3 : i64}} {}");
-  CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
+  Emitted badTraining("module attributes {sinter.training = {}} {}");
+  CHECK(badTraining.errors ==
+        "attribute 'sinter.training' must be an #exec.training\n");
 }
 
 namespace {
