@@ -28,7 +28,7 @@ SHARED = ["runtime/base/", "std"] + AGREED
 RULES = {
     "ir": ["ir/"] + SHARED + MLIR_CORE,
     "passes": ["passes/", "ir/"] + SHARED + MLIR_CORE,
-    "compiler": ["compiler/", "passes/", "ir/", "runtime/base/", "nlohmann/", "fmt/", "xxhash.h",
+    "compiler": ["compiler/", "passes/", "ir/", "runtime/base/", "nlohmann/", "xxhash.h",
                  "std"] + BRIDGE + LLVM,
     # The only code that sees protobuf and the ONNX classes.
     "compiler/import/onnx": ["compiler/", "passes/", "ir/", "runtime/base/", "onnx/", "google/protobuf/",

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -156,19 +157,17 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
                     {"share", share / 100},
                     {"gb_per_s", gbps},
                     {"tflop_per_s", tflops}});
-    char columns[96];
-    std::snprintf(columns, sizeof(columns),
-                  "%6.1f %% %11.1f %9.1f %9.3f  %-7s ", share, us, gbps, tflops,
-                  rt::commandName(command.kind));
-    text += std::string(columns) + command.label + "\n";
+    text += fmt::format("{:6.1f} % {:11.1f} {:9.1f} {:9.3f}  {:<7} {}\n", share,
+                        us, gbps, tflops, rt::commandName(command.kind),
+                        command.label);
   }
   if (!json) {
-    char line[160];
-    std::snprintf(line, sizeof(line),
-                  "the device at most: %.1f GB/s (copy), %.3f TFLOP/s (fp32 "
-                  "product), %.3f (bf16)\n",
-                  ceilings.copyGBps, ceilings.f32TFlops, ceilings.bf16TFlops);
-    return ceilings.copyGBps > 0 ? text + line : text;
+    if (ceilings.copyGBps > 0)
+      text += fmt::format("the device at most: {:.1f} GB/s (copy), {:.3f} "
+                          "TFLOP/s (fp32 product), {:.3f} (bf16)\n",
+                          ceilings.copyGBps, ceilings.f32TFlops,
+                          ceilings.bf16TFlops);
+    return text;
   }
   nlohmann::ordered_json object;
   object["commands"] = std::move(list);
