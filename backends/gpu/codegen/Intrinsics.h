@@ -49,8 +49,8 @@ public:
   /// `blockThreads` threads.
   virtual void describeKernel(mlir::LLVM::LLVMFuncOp function,
                               int64_t blockThreads) const = 0;
-  /// Adds the attributes of a parameter that is an array, passed by value, and
-  /// is the same for the whole grid.
+  /// Adapts the attributes of a parameter that is an array, passed by value,
+  /// and is the same for the whole grid.
   virtual void describeArray(mlir::NamedAttrList &attributes,
                              mlir::MLIRContext *context) const = 0;
 

@@ -41,7 +41,9 @@ public:
     function->setAttr("rocdl.flat_work_group_size",
                       b.getStringAttr("1," + std::to_string(blockThreads)));
   }
-  void describeArray(NamedAttrList &, MLIRContext *) const override {}
+  void describeArray(NamedAttrList &, MLIRContext *) const override {
+    FAIL("kernels of many parts");
+  }
   unsigned globalSpace() const override { return 1; }
   unsigned sharedSpace() const override { return 3; }
 
