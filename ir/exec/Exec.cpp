@@ -178,7 +178,7 @@ LogicalResult TrainingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t accumulate, LocationAttr,
                                    LocationAttr) {
   for (NamedAttribute entry : constants)
-    if (!isa<FloatAttr>(entry.getValue()))
+    if (!llvm::isa<FloatAttr>(entry.getValue()))
       return emitError() << "constant '" << entry.getName().getValue()
                          << "' must be a float";
   if (batch < 0 || numClasses < 0)

@@ -14,6 +14,7 @@
 #include "runtime/exec/IndexChecks.h"
 #include "runtime/harness/TrainerOptions.h"
 #include "runtime/train/Checkpoint.h"
+#include "sinter/sinter.h"
 
 #include <functional>
 #include <memory>

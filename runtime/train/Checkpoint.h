@@ -16,6 +16,7 @@
 
 #include "runtime/train/Manifest.h"
 #include "runtime/train/StateTable.h"
+#include "sinter/sinter.h"
 
 #include <functional>
 #include <memory>

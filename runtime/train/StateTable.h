@@ -12,6 +12,7 @@
 #define SINTER_RUNTIME_TRAIN_STATETABLE_H
 
 #include "runtime/train/Safetensors.h"
+#include "sinter/sinter.h"
 
 #include <functional>
 #include <optional>

@@ -157,9 +157,9 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
                     {"share", share / 100},
                     {"gb_per_s", gbps},
                     {"tflop_per_s", tflops}});
-    text += fmt::format("{:6.1f} % {:11.1f} {:9.1f} {:9.3f}  {:<7} {}\n", share,
-                        us, gbps, tflops, rt::commandName(command.kind),
-                        command.label);
+    text +=
+        fmt::format("{:6.1f} % {:11.1f} {:9.1f} {:9.3f}  {:<7} {}\n", share, us,
+                    gbps, tflops, rt::commandName(command.kind), command.label);
   }
   if (!json) {
     if (ceilings.copyGBps > 0)

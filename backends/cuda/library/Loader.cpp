@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/Loader.h"
+#include "sinter/abi.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
