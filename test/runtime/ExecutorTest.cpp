@@ -7,6 +7,7 @@
 #include "test/runtime/OneCommand.h"
 
 #include "sinter/kernel.h"
+#include "sinter/sinter.h"
 
 #include <atomic>
 #include <thread>

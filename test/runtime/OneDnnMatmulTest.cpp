@@ -421,9 +421,7 @@ TEST_CASE("post-ops: the CPU has all that every device has", "[matmul]") {
   REQUIRE(library.ok());
   sinter_matmul p = dense(4, 4, 4);
   p.numPostOps = 1;
-  sinter_command command = {};
-  command.kind = SINTER_CMD_MATMUL;
-  command.params = &p;
+  const sinter_command command = callOf(&p);
   for (uint32_t kind = 0; kind <= SINTER_NUM_POST_OPS; ++kind) {
     CAPTURE(kind);
     const sinter_post_op_traits *row = sinter_post_op_row(kind);
