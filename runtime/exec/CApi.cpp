@@ -10,6 +10,7 @@
 #include "runtime/exec/Program.h"
 
 #include "runtime/device/Registry.h"
+#include "sinter/sinter.h"
 
 #include <atomic>
 #include <exception>
