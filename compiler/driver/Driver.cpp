@@ -320,12 +320,12 @@ bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
-  PhaseContext phases{options,         *target, devices,
-                      memoryReserves_, state,   model->isModule()};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase(last))
     return code;
   times.emplace_back("import", millisecondsSince(begin));
+  PhaseContext phases{options,         *target, devices,
+                      memoryReserves_, state,   model->isModule()};
 
   RemarkFile remarks(options, state, &context_);
   std::unique_ptr<TraceWriter> trace;

@@ -373,7 +373,7 @@ TEST_CASE("artifact: the sums of channels", "[artifact]") {
         (*text ? message.find(text) != std::string::npos : message.empty()));
   };
   check("", [](Sample &, Sums &) {});
-  check("sum of a channel ends at",
+  check("sum of a channel's squares ends at",
         [](Sample &, Sums &s) { s.slices[3].sizeBytes = 4; });
   check("3 results after two or more operands",
         [](Sample &s, Sums &) { s.commands[2].numReads = 3; });

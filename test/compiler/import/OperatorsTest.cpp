@@ -151,7 +151,7 @@ TEST_CASE("Pad in all modes, of either sign") {
         .x({3}, x)
         .ints({-1, 2})
         .set("mode", mode)
-        .fails("a negative pad beside a positive one in dimension 0");
+        .fails("a negative pad beside a positive one in dimension 0", 3);
   OneNode("Pad", 18).x({3}, x).ints({-4, 0}).fails(
       "do not fit dimension 0 of size 3");
   OneNode("Pad", 18)
