@@ -136,8 +136,13 @@ bool readBound(const Row &row, StringRef text, double &bound) {
 //===----------------------------------------------------------------------===//
 
 std::string amountText(Form form, double amount) {
-  if (form == Form::Bytes)
-    return rt::bytesText(static_cast<uint64_t>(amount));
+  if (form == Form::Bytes) {
+    // Also exact, because it can be the next bound.
+    auto bytes = static_cast<uint64_t>(amount);
+    std::string rounded = rt::bytesText(bytes),
+                exact = std::to_string(bytes) + " bytes";
+    return rounded == exact ? exact : rounded + " (" + exact + ")";
+  }
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::format(form == Form::Percent ? "%.1f %%" : "%.0f", amount);

@@ -38,6 +38,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 #include <queue>
 
@@ -582,7 +583,11 @@ struct FuseLoopsPass : impl::FuseLoopsBase<FuseLoopsPass> {
     Clustering clustering(getOperation());
     clustering.run();
     if (failed(clustering.build()))
-      signalPassFailure();
+      return signalPassFailure();
+    // Kernels and library calls have copies of constants; the originals may
+    // have no user left.
+    IRRewriter rewriter(&getContext());
+    (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };
 
