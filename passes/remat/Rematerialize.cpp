@@ -23,6 +23,7 @@
 #include "passes/remat/Cost.h"
 #include "passes/remat/RecomputeSearch.h"
 
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 
@@ -266,6 +267,10 @@ void rewrite(func::FuncOp func, const CommandGraph &graph,
                  " kernels run again, " + share + " % more operations",
              choice.outcome.clones.size());
   Rewriter(func, graph, choice.outcome).run();
+  // If each reader of a kernel has a copy of it, nobody needs the kernel
+  // itself.
+  IRRewriter rewriter(func.getContext());
+  (void)runRegionDCE(rewriter, func->getRegions());
 }
 
 bool isTrainingStep(func::FuncOp func) {

@@ -9,6 +9,7 @@
 include "mlir/Pass/PassBase.td"
 
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
+  let dependentDialects = ["::sinter::exec::ExecDialect"];
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{
     @step computes the loss of a batch, the gradients of the trained states and the new values of all
