@@ -173,18 +173,11 @@ inline const sinter_artifact &artifact() {
       {SINTER_SPACE_OUTPUT, 1, 0, 4},
       {SINTER_SPACE_OUTPUT, 2, 0, 4},
       {SINTER_SPACE_OUTPUT, 3, 0, 4}};
-  static const sinter_command step = {.kind = SINTER_CMD_LAUNCH,
-                                      .numSlices = 12,
-                                      .numReads = 7,
-                                      .slices = stepSlices,
-                                      .label = "fc, loss, update",
-                                      .launch = {.tiles = 1, .kernel = 0}};
-  static const sinter_command eval = {.kind = SINTER_CMD_LAUNCH,
-                                      .numSlices = 9,
-                                      .numReads = 5,
-                                      .slices = evalSlices,
-                                      .label = "fc, loss",
-                                      .launch = {.tiles = 1, .kernel = 1}};
+  static const sinter_command step = {
+      SINTER_CMD_LAUNCH,  0,          0, 12, 7, 0, stepSlices,
+      "fc, loss, update", {{1, 0, 0}}};
+  static const sinter_command eval = {
+      SINTER_CMD_LAUNCH, 0, 0, 9, 5, 0, evalSlices, "fc, loss", {{1, 1, 0}}};
   static const sinter_entry entries[] = {
       {"step", inputs, stepOutputs, &step, 2, 1, 1, 0, 0, 0, 0},
       {"eval", inputs, evalOutputs, &eval, 2, 4, 1, 0, 0, 0, 0}};
