@@ -10,7 +10,7 @@
 // RUN: FileCheck %s --check-prefix=WARNING < %t.err
 
 // The loss is divided by the whole batch's rows; it and the gradients are summed over replicas.
-// REPLICAS: replicas = 2 : i64
+// REPLICAS: sinter.training = #exec.training<{{.*}}replicas = 2>
 // REPLICAS: func.func @step(
 // REPLICAS: sinter.constant dense<8.0{{0*}}e+00> : tensor<f32>
 // REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<f32>
