@@ -49,6 +49,7 @@ compile(ModuleOp module, const CompileSettings &settings) {
   if (!target)
     return failure();
   compiler::PhaseContext phases{options, *target};
+  phases.isModule = true; // made by hand: ops need not name nodes
   if (compiler::runPhases(module, phases, compiler::phaseTable().front(),
                           *compiler::findPhase("plan"), {}))
     return failure();
