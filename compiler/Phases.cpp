@@ -293,10 +293,10 @@ size_t compiler::phaseIndex(const Phase &phase) { return &phase - phases; }
 // Running the phases
 //===----------------------------------------------------------------------===//
 
-mlir::LogicalResult compiler::verifyForms(mlir::ModuleOp module,
-                                          const PhaseContext &context,
-                                          const Phase &first,
-                                          const Phase &last) {
+/// Runs the form verifiers of phases [first, last], in order.
+static mlir::LogicalResult verifyForms(mlir::ModuleOp module,
+                                       const PhaseContext &context,
+                                       const Phase &first, const Phase &last) {
   for (const Phase &phase : llvm::make_range(&first, &last + 1))
     if (phase.verifyForm && failed(phase.verifyForm(module, context)))
       return mlir::failure();

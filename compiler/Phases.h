@@ -56,11 +56,6 @@ const Phase *findPhase(llvm::StringRef name);
 /// Position in the table; the phase must be one of its rows.
 size_t phaseIndex(const Phase &phase);
 
-/// Runs the form verifiers of phases [first, last], in order.
-mlir::LogicalResult verifyForms(mlir::ModuleOp module,
-                                const PhaseContext &context, const Phase &first,
-                                const Phase &last);
-
 /// What went wrong in a phase: a pass failed, or all passes succeeded but the
 /// form verifier failed.
 enum class PhaseFailure { Pass, Form };

@@ -25,7 +25,7 @@ public:
     lines_.push_back(std::move(line));
     invalid_ = true;
   }
-  /// The error was emitted as a diagnostic of the context; there is no line.
+  /// The error is a diagnostic of the context already, and needs no line here.
   void diagnosed() { invalid_ = true; }
   void unsupported(std::string line) { lines_.push_back(std::move(line)); }
   /// Reports equal lines only once.

@@ -6,9 +6,6 @@
 #include "ir/decompose/Compute.h"
 #include "runtime/base/Gelu.h"
 
-#include <cmath>
-#include <numbers>
-
 using namespace mlir;
 using namespace sinter::ir;
 

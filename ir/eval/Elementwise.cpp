@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace sinter::ir;

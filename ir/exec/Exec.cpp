@@ -6,6 +6,8 @@
 #include "ir/exec/Exec.h"
 #include "ir/Kernel.h"
 
+#include "sinter/program_names.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -76,8 +78,6 @@ void ExecDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/exec/ExecOps.cpp.inc"
-
-#include "sinter/program_names.h"
       >();
 }
 

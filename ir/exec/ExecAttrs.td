@@ -125,9 +125,10 @@ def Exec_TrainingAttr : Exec_Attr<"Training", "training"> {
     The module of a training program has it as `sinter.training`, from the train phase on; the artifact passes it on
     (`sinter_training` of abi.h). `lr`, `weight_decay` and `clip_norm` (0: no clipping) are defaults that a trainer may
     override. `constants` are the optimizer's compiled numbers by name, such as `beta1`. `batch` is the number of rows
-    of one replica, and of one micro-batch. Labels lie in [0, `num_classes`) (0: no range) or are `ignore_index`.
-    `replicas` run each step together, in `accumulate` micro-batches. Rows that pad a batch cannot be masked in `eval`
-    or in `step` because of the node at `evaluation_mixed_by` and `step_mixed_by`.
+    in one micro-batch of one replica. A label is `ignore_index` or in [0, `num_classes`); if `num_classes` is 0, it may
+    be any number. `replicas` run each step together, in `accumulate` micro-batches. If `evaluation_mixed_by` or
+    `step_mixed_by` is set, rows that pad a batch cannot be masked in `eval` or in `step`, because the node at this
+    location mixes rows.
     ```mlir
     #exec.training<optimizer = "sgd", loss = "mse", lr = 0.01 : f64, weight_decay = 0.0 : f64, clip_norm = 0.0 : f64,
                    constants = {momentum = 0.9 : f64}, batch = 8, num_classes = 0>

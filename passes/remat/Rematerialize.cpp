@@ -267,8 +267,7 @@ void rewrite(func::FuncOp func, const CommandGraph &graph,
                  " kernels run again, " + share + " % more operations",
              choice.outcome.clones.size());
   Rewriter(func, graph, choice.outcome).run();
-  // If each reader of a kernel has a copy of it, nobody needs the kernel
-  // itself.
+  // A kernel whose readers all use copies of it is dead.
   IRRewriter rewriter(func.getContext());
   (void)runRegionDCE(rewriter, func->getRegions());
 }

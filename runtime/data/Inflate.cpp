@@ -217,8 +217,8 @@ void InflatedBytes::finishWith(Status status) {
 }
 
 #ifdef SINTER_HAVE_LIBDEFLATE
-/// False if there is no memory for this or the stream is damaged; zlib then
-/// finds out what is wrong with it.
+/// Returns false if memory is too small for this or the stream is damaged. The
+/// stream is then inflated in blocks by zlib, which also reports the damage.
 bool InflatedBytes::inflateAtOnce() {
   if (!inflatesAtOnce_)
     return false;

@@ -9,8 +9,8 @@
 // three times as fast as zlib, which decides how soon a shuffled run can begin.
 //
 // Memory is bounded before it is allocated: by deflate's largest expansion
-// (1032:1) and by what data may take (HeldMemory.h). If there is no room for
-// the compressed bytes beside the others, the stream is inflated in blocks.
+// (1032:1) and by the limit of HeldMemory.h. If the compressed bytes do not fit
+// as well, the stream is inflated in blocks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_INFLATE_H

@@ -10,7 +10,7 @@ import re
 
 FOLDER = "backends/gpu/"
 NAME = re.compile(r"nvvm|nvptx|ptx|cuda|nvidia|cublas|cudnn|nvgpu|rocdl|rocm|amdgpu|amdgcn|\bhip"
-                  r"|mma\.sync|ldmatrix|cp\.async|membar|\bsm_\d", re.I)
+                  r"|\bx86|mma\.sync|ldmatrix|cp\.async|membar|\bsm_\d", re.I)
 
 
 def check(tree):
@@ -38,4 +38,5 @@ BAD = [
     {"backends/gpu/codegen/A.h": "// waits as cp.async does\n"},
     {"backends/gpu/codegen/A.cpp": "b.create<ROCDL::BarrierOp>(loc);\n"},
     {"backends/gpu/codegen/PtxText.cpp": "\n"},
+    {"backends/gpu/codegen/A.cpp": '#include "backends/common/codegen/X86Object.h"\n'},
 ]

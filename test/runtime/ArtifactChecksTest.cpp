@@ -81,12 +81,12 @@ struct Sample {
     conv.strides[0] = conv.dilations[0] = 1;
     conv.padsLow[0] = conv.padsHigh[0] = 1;
 
-    commands[0] = with(command(SINTER_CMD_LAUNCH), launchSlices, 3, 2);
+    commands[0] = with(test::commandOf(SINTER_CMD_LAUNCH), launchSlices, 3, 2);
     commands[0].launch.tiles = 4;
     commands[1] = with(test::callOf(&matmul), matmulSlices, 4, 3);
     commands[2] = with(test::callOf(&conv), convSlices, 3, 2);
-    commands[3] = with(command(SINTER_CMD_COPY), copySlices, 2, 1);
-    commands[4] = with(command(SINTER_CMD_FILL), &fillSlice, 1, 0);
+    commands[3] = with(test::commandOf(SINTER_CMD_COPY), copySlices, 2, 1);
+    commands[4] = with(test::commandOf(SINTER_CMD_FILL), &fillSlice, 1, 0);
     entries[0].name = "main";
     entries[0].inputs = &input;
     entries[0].outputs = &output;
@@ -108,12 +108,6 @@ struct Sample {
     artifact.constantsBytes = 64;
   }
 
-  static sinter_command command(uint32_t kind) {
-    sinter_command command{};
-    command.kind = kind;
-    command.label = "node";
-    return command;
-  }
   static sinter_command with(sinter_command command, const sinter_slice *slices,
                              uint32_t count, uint32_t reads) {
     command.slices = slices;

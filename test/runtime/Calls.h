@@ -10,25 +10,26 @@
 
 namespace sinter::test {
 
+inline sinter_command commandOf(uint32_t kind) {
+  sinter_command command{};
+  command.kind = kind;
+  command.label = "node";
+  return command;
+}
+
 /// A command that computes `*params`, which must outlive it; without slices.
 inline sinter_command callOf(const sinter_matmul *params) {
-  sinter_command command{};
-  command.kind = SINTER_CMD_MATMUL;
-  command.label = "node";
+  sinter_command command = commandOf(SINTER_CMD_MATMUL);
   command.matmul.params = params;
   return command;
 }
 inline sinter_command callOf(const sinter_conv *params) {
-  sinter_command command{};
-  command.kind = SINTER_CMD_CONV;
-  command.label = "node";
+  sinter_command command = commandOf(SINTER_CMD_CONV);
   command.conv.params = params;
   return command;
 }
 inline sinter_command callOf(const sinter_attention *params) {
-  sinter_command command{};
-  command.kind = SINTER_CMD_ATTENTION;
-  command.label = "node";
+  sinter_command command = commandOf(SINTER_CMD_ATTENTION);
   command.attention.params = params;
   return command;
 }

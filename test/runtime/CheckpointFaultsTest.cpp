@@ -170,7 +170,7 @@ TEST_CASE("checkpoints: manifests and headers are the JSON that they were",
 }
 
 /// Lets `action` run in a process that may mount file systems, and returns its
-/// result; -1 if there is no such process here.
+/// result; -1 if the system does not allow that.
 template <typename Action> static int withMounts(Action action) {
   const uid_t user = ::getuid();
   const pid_t child = ::fork();

@@ -144,7 +144,7 @@ TEST_CASE("held memory: a file that changes while it is inflated is an error",
   writeNpz(path, randomBytes(300));
   auto dataset = open(path);
   REQUIRE(dataset.ok());
-  // Nobody has read from it; the change is in the zip directory's end.
+  // Nothing was read yet. The change is in the end of the zip directory.
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-1, std::ios::end);
   file.put('~');

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/X86Object.h"
+#include "backends/common/codegen/OptimizeModule.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 
 #include <mutex>
@@ -20,12 +20,6 @@ void LLVMInitializeX86AsmPrinter();
 }
 
 namespace sinter::codegen {
-
-llvm::CodeGenOptLevel codeGenLevel(unsigned optLevel) {
-  return optLevel == 0   ? llvm::CodeGenOptLevel::None
-         : optLevel == 1 ? llvm::CodeGenOptLevel::Less
-                         : llvm::CodeGenOptLevel::Default;
-}
 
 std::unique_ptr<llvm::TargetMachine> createX86Machine(llvm::StringRef features,
                                                       unsigned optLevel) {
@@ -57,27 +51,6 @@ void prepareForX86(llvm::Module &module, const llvm::TargetMachine &machine,
       function.addFnAttr("target-features", features);
       function.addFnAttr("no-builtins");
     }
-}
-
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                    unsigned optLevel) {
-  if (optLevel == 0)
-    return;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder
-      .buildPerModuleDefaultPipeline(optLevel == 1
-                                         ? llvm::OptimizationLevel::O1
-                                         : llvm::OptimizationLevel::O2)
-      .run(module, modules);
 }
 
 std::optional<std::string> emitX86Object(llvm::Module &module,

@@ -32,13 +32,6 @@ std::unique_ptr<llvm::TargetMachine> createX86Machine(llvm::StringRef features,
 void prepareForX86(llvm::Module &module, const llvm::TargetMachine &machine,
                    llvm::StringRef features);
 
-/// The code generator's level for `optLevel` 0 to 2, for any machine.
-llvm::CodeGenOptLevel codeGenLevel(unsigned optLevel);
-
-/// LLVM's pipeline at `optLevel` 0 (nothing) to 2, for any machine.
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                    unsigned optLevel);
-
 /// A relocatable ELF file; nothing on failure.
 std::optional<std::string> emitX86Object(llvm::Module &module,
                                          llvm::TargetMachine &machine);

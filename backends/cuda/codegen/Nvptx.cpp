@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/Nvptx.h"
-#include "backends/common/codegen/X86Object.h"
+#include "backends/common/codegen/OptimizeModule.h"
 #include "backends/cuda/codegen/NvvmIntrinsics.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/Retarget.h"
+#include "backends/common/codegen/OptimizeModule.h"
 #include "backends/common/codegen/X86Object.h"
 #include "backends/sim/codegen/ThreadCode.h"
 
