@@ -82,9 +82,10 @@ def fails(tree, check):
         return True
 
 
-def compile_(tree, silence):
-    built = subprocess.run(["ninja", "-C", os.path.join(tree, "build", "release")]
-                           + targets(silence), capture_output=True, text=True)
+def compile_(tree, silences):
+    wanted = sorted({target for silence in silences for target in targets(silence)})
+    built = subprocess.run(["ninja", "-C", os.path.join(tree, "build", "release")] + wanted,
+                           capture_output=True, text=True)
     return built.returncode == 0, built.stdout[-2000:]
 
 
@@ -96,7 +97,7 @@ def plant(tree, silence):
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace(silence.old, silence.new))
-        isBuilt, log = compile_(tree, silence)
+        isBuilt, log = compile_(tree, [silence])
         if not isBuilt:
             print(log, file=sys.stderr)
             return None
@@ -128,6 +129,11 @@ def main():
             print(f"{silence.name:28} {silence.file}")
         print(f"{len(chosen)} mutations")
         return 0
+    # An earlier run may have left programs with a mutation in them.
+    isBuilt, log = compile_(tree, chosen)
+    if not isBuilt:
+        print(log)
+        return 1
     # What fails anyway hears nothing.
     for check in sorted({check for silence in chosen for check in silence.checks}):
         if fails(tree, check):

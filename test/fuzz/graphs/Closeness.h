@@ -4,10 +4,10 @@
 //
 // A random graph may magnify rounding errors: it subtracts equal numbers,
 // divides by small ones, compares. The effect is measured: the graph is
-// evaluated in float64 with each computed number off by a random part of one
-// rounding. A program's result may differ by the change of the result there,
-// times a small factor. A result whose integers change is unstable and is not
-// compared.
+// evaluated in float64, composites step by step, with each computed number off
+// by a random part of one rounding. A program's result may differ by the change
+// of the result there, times a small factor. A result whose integers change is
+// unstable and is not compared.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_FUZZ_GRAPHS_CLOSENESS_H
