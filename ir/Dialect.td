@@ -51,7 +51,8 @@ def Sinter_Dialect : Dialect {
     void registerProgram();
     void registerKernel();
 
-    /// Argument and result attributes of functions: see docs/architecture.md.
+    /// On arguments and results of functions: which state, input, output or
+    /// control field it is.
     static constexpr llvm::StringLiteral kStateAttr = "sinter.state";
     static constexpr llvm::StringLiteral kInputAttr = "sinter.input";
     static constexpr llvm::StringLiteral kOutputAttr = "sinter.output";

@@ -4,7 +4,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 One row of RULES per folder: the longest folder name that fits a file decides. A row
 lists what #include lines may begin with; `std` stands for the headers of C, C++ and
-POSIX. docs/architecture.md explains the borders.
+POSIX. docs/include-rules.md explains the borders.
 """
 
 import re

@@ -5,7 +5,7 @@
 // The post-ops of matrix products and convolutions: operations on the fp32
 // result x, applied in order before it is stored. One row for each; the
 // compiler's and the runtime's checks, names and enums are made from the rows,
-// so a new kind begins with a row here. docs/architecture.md lists the other
+// so a new kind begins with a row here. docs/extend.md lists the other
 // places.
 //
 //===----------------------------------------------------------------------===//
