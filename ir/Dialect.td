@@ -86,6 +86,7 @@ def Sinter_PrecisionInfer : Sinter_Trait<"PrecisionInfer">;
 def Sinter_Contraction : Sinter_Trait<"Contraction">;
 def Sinter_ZeroGradient : Sinter_Trait<"ZeroGradient">;
 def Sinter_NotDifferentiable : Sinter_Trait<"NotDifferentiable">;
+def Sinter_OptimizerUpdate : Sinter_Trait<"OptimizerUpdate">;
 
 class Sinter_Op<string mnemonic, list<Trait> traits = []>
     : Op<Sinter_Dialect, mnemonic, traits>;

@@ -25,6 +25,29 @@ inline void collectNodeNames(mlir::Location location,
     collectNodeNames(call.getCallee(), names);
 }
 
+/// Parts of a training step that come from no node of the model.
+inline constexpr llvm::StringLiteral kLossPart = "loss";
+inline constexpr llvm::StringLiteral kLossScalePart = "loss_scale";
+inline constexpr llvm::StringLiteral kClipPart = "clip";
+inline constexpr llvm::StringLiteral kOptimizerPart = "optimizer";
+
+/// The location of the ops of such a part. Its name is `part`; a node of the
+/// model may have the same name.
+inline mlir::Location partLocation(mlir::MLIRContext *context,
+                                   llvm::StringRef part) {
+  return mlir::FusedLoc::get(
+      {mlir::NameLoc::get(mlir::StringAttr::get(context, part))},
+      mlir::StringAttr::get(context, "step"), context);
+}
+
+/// Whether the first name in `location` is that of the part `part`.
+inline bool isOfPart(mlir::Location location, llvm::StringRef part) {
+  auto fused = mlir::dyn_cast<mlir::FusedLoc>(location);
+  while (fused && !fused.getMetadata())
+    fused = mlir::dyn_cast<mlir::FusedLoc>(fused.getLocations().front());
+  return fused && fused == partLocation(location.getContext(), part);
+}
+
 /// The distinct names joined by commas; "" if there is none.
 inline std::string joinedNodeNames(mlir::Location location) {
   llvm::SmallSetVector<llvm::StringRef, 4> names;

@@ -43,6 +43,12 @@ template <class ConcreteOp>
 class NotDifferentiable
     : public mlir::OpTrait::TraitBase<ConcreteOp, NotDifferentiable> {};
 
+/// Computes the new value of a parameter and of its slots from the old values
+/// and a gradient, so it runs on the device of these states.
+template <class ConcreteOp>
+class OptimizerUpdate
+    : public mlir::OpTrait::TraitBase<ConcreteOp, OptimizerUpdate> {};
+
 } // namespace sinter::ir
 
 #endif // SINTER_IR_OPTRAITS_H

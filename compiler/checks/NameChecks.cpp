@@ -32,9 +32,6 @@ static Names nodesOf(mlir::ModuleOp module) {
   return names;
 }
 
-/// Names of the parts of a training step that are not nodes of the model.
-static constexpr StringRef kStepNames[] = {"loss", "clip", "optimizer"};
-
 /// The first flag whose expression matches no node, as a message; "" if none.
 static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
   if (options.placeRules.empty() && options.allowCpu.empty() &&
@@ -49,7 +46,8 @@ static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
     if (!matchesAny(pattern, names))
       return "--allow-cpu=" + pattern + kNone;
   if (options.train.enabled)
-    names.insert(std::begin(kStepNames), std::end(kStepNames));
+    for (StringRef part : {ir::kLossPart, ir::kClipPart, ir::kOptimizerPart})
+      names.insert(part);
   for (const std::string &pattern : options.keepFp32.each)
     if (!matchesAny(pattern, names))
       return "--keep-fp32=" + pattern + kNone;

@@ -10,7 +10,7 @@ include "Attrs.td"
 include "Interfaces.td"
 
 class Sinter_UpdateOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_NotDifferentiable,
+    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_NotDifferentiable, Sinter_OptimizerUpdate,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
         DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>], traits)>;
 def Sinter_ScalarF32 : TensorRankOf<[F32], [0]>;

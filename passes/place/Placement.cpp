@@ -27,17 +27,6 @@ bool splitRule(StringRef rule, StringRef &pattern, StringRef &device) {
 
 namespace place {
 
-/// Whether `name` is that of ops of the training step that belong to no node.
-static bool isOfNoNode(StringRef name) {
-  return name.empty() || name == "clip" || name == "optimizer";
-}
-
-static bool isUpdate(Operation *op) {
-  return isa<ir::SgdUpdateOp, ir::AdamUpdateOp, ir::LambUpdateOp,
-             ir::LionUpdateOp, ir::AdagradUpdateOp, ir::RmspropUpdateOp,
-             ir::MuonUpdateOp>(op);
-}
-
 Placement::Placement(ModuleOp module, std::vector<ProgramDevice> devices,
                      const PlaceOpsOptions &options)
     : module(module), known(std::move(devices)), options(options) {}
@@ -65,14 +54,15 @@ void Placement::collectUnits() {
     DeviceMap map(func);
     func.walk([&](Operation *op) {
       if (!isa<ir::SinterDialect>(op->getDialect()) ||
-          isa<ir::ConstantOp>(op) || isUpdate(op))
+          isa<ir::ConstantOp>(op) || op->hasTrait<ir::OptimizerUpdate>() ||
+          ir::isOfPart(op->getLoc(), ir::kClipPart) ||
+          ir::isOfPart(op->getLoc(), ir::kOptimizerPart))
         return;
       llvm::SmallSetVector<StringRef, 4> names;
       ir::collectNodeNames(op->getLoc(), names);
-      StringRef name = names.empty() ? "" : names.front();
-      if (isOfNoNode(name))
+      if (names.empty() || names.front().empty())
         return;
-      unsigned number = unitNamed(name);
+      unsigned number = unitNamed(names.front());
       unitOf[op] = number;
       all[number].ops.push_back(op);
       all[number].isHeavy |= ir::isContraction(op) || isa<ir::AttentionOp>(op);
@@ -217,7 +207,8 @@ std::string whyUnsupported(Operation *op, const Target &target) {
   auto asked = [&](Operation *single) -> std::string {
     std::string reason;
     if (!isa<ir::SinterDialect>(single->getDialect()) ||
-        target.place(single, reason) != passes::Placement::Unsupported)
+        target.implementationOf(single, reason) !=
+            passes::Implementation::Unsupported)
       return "";
     return unsupportedText(single, reason);
   };

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/train/TrainingSlots.h"
 
+#include "ir/Locations.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -117,7 +119,7 @@ void Accumulation::take(OpBuilder &builder, func::FuncOp apply,
                         StateUpdates &updates) {
   for (auto [state, levels] : llvm::zip_equal(states, gradients))
     state.gradient = takeOne(builder, apply, levels, updates);
-  ValueBuilder b(builder, NameLoc::get(builder.getStringAttr("loss")));
+  ValueBuilder b(builder, partLocation(builder.getContext(), kLossPart));
   stepLoss.loss = takeOne(builder, apply, loss, updates);
   if (count.empty())
     return;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/train/Training.h"
 
+#include "ir/Locations.h"
 #include "sinter/program_names.h"
 
 #include <limits>
@@ -130,7 +131,7 @@ SmallVector<int64_t> allDims(Value value) {
 Value graphLoss(ValueBuilder &b, Value output) { return b.reshape(output, {}); }
 
 Location lossLocation(OpBuilder &builder) {
-  return NameLoc::get(builder.getStringAttr("loss"));
+  return partLocation(builder.getContext(), kLossPart);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "passes/train/Training.h"
 #include "passes/train/TrainingSlots.h"
 
+#include "ir/Locations.h"
 #include "sinter/program_names.h"
 
 using namespace mlir;
@@ -16,7 +17,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 
 ValueBuilder optimizerBuilder(OpBuilder &builder) {
-  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
+  return {builder, partLocation(builder.getContext(), kOptimizerPart)};
 }
 
 namespace {
@@ -174,7 +175,7 @@ Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
 void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                    Value clipNorm, const LossScaling &scaling,
                    MutableArrayRef<TrainedState> states) {
-  ValueBuilder b(builder, NameLoc::get(builder.getStringAttr("clip")));
+  ValueBuilder b(builder, partLocation(builder.getContext(), kClipPart));
   auto bounded = [&](Value gradient) {
     gradient = scaling.unscaled(builder, gradient);
     return options.clipValue > 0 ? b.min(b.max(gradient, -options.clipValue),

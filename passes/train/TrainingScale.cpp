@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/train/TrainingSlots.h"
 
+#include "ir/Locations.h"
 #include "sinter/program_names.h"
 
 #include <cmath>
@@ -24,7 +25,7 @@ constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
 constexpr int64_t kGrowthInterval = 2000;
 
 ValueBuilder builderOf(OpBuilder &builder) {
-  return {builder, NameLoc::get(builder.getStringAttr("loss_scale"))};
+  return {builder, partLocation(builder.getContext(), kLossScalePart)};
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // RUN: sinter-opt %s --sinter-place-ops --split-input-file | FileCheck %s
-// RUN: sinter-opt %s --phase-options="--target=sim:0,sim:1" "--sinter-place-ops=rule=second|other=sim:1" --split-input-file | FileCheck %s --check-prefix=PLACED
+// RUN: sinter-opt %s --phase-options="--target=sim:0,sim:1" "--sinter-place-ops=rule=second|other|clip|optimizer=sim:1" --split-input-file | FileCheck %s --check-prefix=PLACED
 
 // The target has no better whole for softmax, so that it is decomposed; it keeps gelu.
 // CHECK-LABEL: @composites
@@ -35,7 +35,7 @@ func.func @others(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<12xf32> {
 // PLACED-LABEL: func.func @others
 // PLACED: module attributes {sinter.devices = ["sim:0", "sim:1"], sinter.placement =
 // PLACED-SAME: {device = "sim:0", nodes = ["first"], reason = "default", weight_bytes = 64 : i64, why = "the default device"}
-// PLACED-SAME: {device = "sim:1", nodes = ["second"], reason = "pinned", weight_bytes = 128 : i64, why = "pinned by --place=second|other=sim:1"}
+// PLACED-SAME: {device = "sim:1", nodes = ["second"], reason = "pinned", weight_bytes = 128 : i64, why = "pinned by --place=second|other|clip|optimizer=sim:1"}
 // PLACED: sinter.state @w
 // PLACED-NOT: sinter.device
 // PLACED: sinter.state @v {{.*}}sinter.device = 1 : i64
@@ -59,6 +59,29 @@ module {
     %b = sinter.dot_general %a, %v batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("second")
     %c = sinter.relu %b : tensor<4x4xf32> loc("third")
     %d = sinter.add %c, %b : tensor<4x4xf32> loc("third")
+    return %c, %d : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// A node of the model may be called as a part of the training step is: the node is pinned, the
+// part is not.
+// PLACED: module attributes
+// PLACED-SAME: nodes = ["first"], reason = "default"
+// PLACED-SAME: nodes = ["clip", "optimizer"], reason = "pinned"
+// PLACED-LABEL: func.func @parts
+// PLACED: %[[A:.*]] = sinter.dot_general
+// PLACED-DAG: sinter.exp %[[A]]
+// PLACED-DAG: %[[B:.*]] = sinter.copy %[[A]] to 1
+// PLACED: %[[C:.*]] = sinter.dot_general %[[B]]
+// PLACED: %[[D:.*]] = sinter.dot_general %[[C]]
+module {
+  func.func @parts(%x: tensor<4x4xf32> {sinter.input = "x"}) -> (tensor<4x4xf32> {sinter.output = "y"}, tensor<4x4xf32> {sinter.output = "z"}) {
+    %a = sinter.dot_general %x, %x batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("first")
+    %b = sinter.dot_general %a, %a batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("clip")
+    %c = sinter.dot_general %b, %b batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("optimizer")
+    %d = sinter.exp %a : tensor<4x4xf32> loc(fused<"step">["clip"])
     return %c, %d : tensor<4x4xf32>, tensor<4x4xf32>
   }
 }
