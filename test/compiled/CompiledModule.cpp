@@ -57,6 +57,7 @@ compile(ModuleOp module, const CompileSettings &settings) {
   codeGen.optLevel = settings.optLevel.value_or(options.optLevel);
   codeGen.threads =
       settings.isParallel ? module->getContext()->getNumThreads() : 1;
+  codeGen.hasWideCounts = settings.hasWideCounts;
   compiler::ArtifactInfo info;
   info.manifest = "{}";
   return compiler::emitProgram(module, *target, codeGen, info);

@@ -31,6 +31,7 @@ struct CompileSettings {
   std::vector<std::string> libraries = {"all"}; // as --libraries
   std::optional<unsigned> optLevel = {};        // as -O
   std::string precision = {};                   // as --precision; "": default
+  bool hasWideCounts = false;                   // as in passes::CodeGenOptions
   rt::DeviceOptions deviceOptions;              // one thread always
 };
 

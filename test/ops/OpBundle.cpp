@@ -22,6 +22,7 @@ OpBundle::OpBundle(MLIRContext *context, std::string mcpu,
   settings.target = testTarget();
   if (const char *libraries = std::getenv("SINTER_TEST_LIBRARIES"))
     settings.libraries = {libraries};
+  settings.hasWideCounts = std::getenv("SINTER_TEST_WIDE_COUNTS");
 }
 
 std::string OpBundle::testTarget() {

@@ -56,6 +56,7 @@ public:
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(rows, blockThreads / sharers);
   }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
   Found combine(ElementEmitter &emitter, ir::ArgReduceOp op,

@@ -29,6 +29,9 @@ public:
   /// The number of blocks of `blockThreads` threads that it needs; 0 if it has
   /// nothing to do.
   virtual int64_t blocks(int64_t blockThreads) const = 0;
+  /// How far its counts go, but for small factors; from kFar on they have 64
+  /// bits. 0: 32 bits are always enough.
+  virtual int64_t reach() const = 0;
   /// Emits the code of a thread. All threads of its blocks execute it.
   virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
                     llvm::ArrayRef<mlir::Value> outputs) = 0;
@@ -87,12 +90,18 @@ std::unique_ptr<BlockPart> createScanPart(mlir::Operation *op);
 /// top_k with a block per line, if k is not too large; null for other ops.
 std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
 
+/// Below this, neither an element's number nor the number of a thread leaves 32
+/// bits; threads after the last element are few.
+inline constexpr int64_t kFar = int64_t(1) << 31;
+/// The elements of its largest tensor, or its steps of the kept loops.
+int64_t reachOf(const codegen::Nest &nest);
+
 /// Sets the buffers of the nest's arguments in `emitter` and the pointers of
 /// its results in `nest`; sets loops of one step to 0.
 void enterNest(codegen::ElementEmitter &emitter, Threads &threads,
                codegen::Nest &nest, llvm::ArrayRef<mlir::Value> inputs,
                llvm::ArrayRef<mlir::Value> outputs);
-/// Sets `loops`, outermost first, to step number `step` (i32) of the whole
+/// Sets `loops`, outermost first, to step number `step` (a count) of the whole
 /// nest.
 void setLoopsToStep(codegen::ElementEmitter &emitter, Threads &threads,
                     llvm::ArrayRef<unsigned> loops, mlir::Value step);

@@ -49,6 +49,7 @@ public:
     return llvm::alignTo(columns * sharers, kWarpThreads);
   }
   int64_t blocks(int64_t) const override { return columnBlocks * outerSteps; }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
   Value reduce(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
@@ -81,7 +82,7 @@ private:
 
   // While code is emitted.
   Threads *t = nullptr;
-  Value column, sharer; // of this thread, i32
+  Value column, sharer; // of this thread, counts
   Value isActive;       // this thread has a column of its own; null: always
 };
 

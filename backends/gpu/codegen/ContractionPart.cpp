@@ -47,6 +47,7 @@ public:
   int64_t blocks(int64_t) const override {
     return contraction.size(ProductDim::batch) * rowTiles * columnTiles;
   }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 

@@ -59,6 +59,7 @@ public:
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(units, blockThreads / groups);
   }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 

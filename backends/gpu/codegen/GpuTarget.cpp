@@ -13,23 +13,24 @@ using namespace mlir;
 
 namespace sinter::gpu {
 
-passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
+passes::Implementation GpuTarget::implementationOf(Operation *op,
+                                                   std::string &reason) const {
   if (ir::isContraction(op)) {
     if (isCalled(op))
-      return passes::Placement::Library;
+      return passes::Implementation::Library;
     auto dot = dyn_cast<ir::DotGeneralOp>(op);
     if (codegen::Contraction::isCountable(op,
                                           dot ? passes::stretchesOf(dot) : 1))
-      return passes::Placement::Generated;
+      return passes::Implementation::Generated;
     reason = "kernels count up to 2147483647 in each dimension, padding and "
              "dilation included";
-    return passes::Placement::Unsupported;
+    return passes::Implementation::Unsupported;
   }
   if (passes::isPlainAttention(op))
-    return passes::Placement::Library;
+    return passes::Implementation::Library;
   if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
-    return passes::Placement::Alias;
-  return passes::Placement::Generated;
+    return passes::Implementation::Alias;
+  return passes::Implementation::Generated;
 }
 
 } // namespace sinter::gpu

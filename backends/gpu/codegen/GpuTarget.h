@@ -13,8 +13,8 @@ namespace sinter::gpu {
 /// The placement of ops on GPUs: what no library computes, the mappings do.
 class GpuTarget : public passes::Target {
 public:
-  passes::Placement place(mlir::Operation *op,
-                          std::string &reason) const override;
+  passes::Implementation implementationOf(mlir::Operation *op,
+                                          std::string &reason) const override;
 
 protected:
   /// Whether one of the vendor's libraries computes `contraction`.

@@ -29,6 +29,7 @@ namespace {
 struct PlacedPart {
   std::unique_ptr<BlockPart> part;
   SmallVector<codegen::PartBuffers, 1> buffers;
+  bool isWide;                // counts are 64 bits
   int64_t firstBlock, blocks; // of one occurrence of the part
 
   int64_t times() const { return static_cast<int64_t>(buffers.size()); }
@@ -173,7 +174,8 @@ private:
     // With one block per occurrence, its number is always 0.
     if (placed.blocks == 1)
       own = number(0);
-    Threads threads(intrinsics, b, loc, kernel, blockThreads, own, thread);
+    Threads threads(intrinsics, b, loc, kernel, blockThreads, own, thread,
+                    placed.isWide);
     if (isAlone)
       threads.afterOthers();
     ArrayRef<Value> all = buffers;
@@ -374,7 +376,7 @@ LLVM::LLVMFuncOp buildFunction(const Intrinsics &intrinsics, OpBuilder &builder,
 } // namespace
 
 LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
-                         const Intrinsics &intrinsics) {
+                         const Intrinsics &intrinsics, bool hasWideCounts) {
   MLIRContext *context = kernel.getContext();
   Location loc = UnknownLoc::get(context);
   Block &body = kernel.getBody().front();
@@ -392,7 +394,8 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
         return kernel->emitError("GPUs have no mapping for kernels of kind ")
                << ir::stringifyKernelKind(kernel.getKind());
       blockThreads = std::max(blockThreads, part->threads());
-      parts.push_back({std::move(part), kernelPart.buffers, 0, 0});
+      bool isWide = part->reach() >= (hasWideCounts ? 1 : kFar);
+      parts.push_back({std::move(part), kernelPart.buffers, isWide, 0, 0});
     }
   }
   int64_t blocks = 0; // of the first stage

@@ -14,8 +14,10 @@ class Intrinsics;
 
 /// Emits `kernel` into `module` as a function with its name and a pointer per
 /// argument and result (abi.h), and sets its grid, block and shared memory.
+/// `hasWideCounts`: as in passes::CodeGenOptions.
 mlir::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module,
-                               const Intrinsics &intrinsics);
+                               const Intrinsics &intrinsics,
+                               bool hasWideCounts);
 
 } // namespace sinter::gpu
 

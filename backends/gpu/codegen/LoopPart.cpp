@@ -47,6 +47,18 @@ int64_t vectorElements(const codegen::Nest &nest, unsigned loop) {
   return std::min<int64_t>(std::max<int64_t>(16 / widest, 1), divisor);
 }
 
+int64_t reachOf(const codegen::Nest &nest) {
+  int64_t reach = 1;
+  for (auto [loop, size] : llvm::enumerate(nest.domain.sizes))
+    if (!nest.domain.isReduced(loop))
+      reach *= size;
+  for (const Root &root : nest.roots)
+    reach = std::max(reach, root.type.getNumElements());
+  for (BlockArgument argument : nest.body.getArguments())
+    reach = std::max(reach, ir::tensorType(argument).getNumElements());
+  return reach;
+}
+
 void enterNest(ElementEmitter &emitter, Threads &t, codegen::Nest &nest,
                ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
   emitter.setBufferAlignment(kBufferAlignment);
@@ -107,6 +119,7 @@ public:
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(units + rest, blockThreads * unitsPerThread);
   }
+  int64_t reach() const override { return reachOf(*nest); }
 
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
@@ -309,6 +322,7 @@ public:
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(kernel->units, blockThreads);
   }
+  int64_t reach() const override { return kernel->units; }
   void emit(Threads &t, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override {
     Value unit = t.add(t.mul(t.block, t.blockThreads), t.thread);

@@ -54,7 +54,8 @@ lowerKernels(ModuleOp module, const Vendor &vendor, ArrayRef<unsigned> archs,
              const KernelBackend &backend) {
   vendor.loadDialects(*module.getContext());
   auto emit = [&](exec::KernelOp kernel, ModuleOp kernelModule) {
-    return emitKernel(kernel, kernelModule, vendor.intrinsics());
+    return emitKernel(kernel, kernelModule, vendor.intrinsics(),
+                      options.hasWideCounts);
   };
   // Vectors must be lowered before there are blocks: the greedy driver of that
   // pass merges equal blocks of different parts and gets the types of their

@@ -92,8 +92,7 @@ OperandPlace::OperandPlace(Threads &threads, const ProductOperand &operand)
     : t(&threads), operand(&operand),
       linear(constant(threads, threads.b.getI64Type(), operand.offset)) {
   for (const WindowPosition &window : operand.windows)
-    windows.push_back(
-        constant(threads, threads.b.getI32Type(), window.constant));
+    windows.push_back(constant(threads, threads.countType(), window.constant));
 }
 
 Value OperandPlace::sum(Value start, ArrayRef<ProductTerm> terms,

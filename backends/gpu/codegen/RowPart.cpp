@@ -56,6 +56,7 @@ public:
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(rows, rowsPerBlock(blockThreads));
   }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
   Value reduce(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
@@ -109,8 +110,8 @@ private:
   // While code is emitted.
   Threads *t = nullptr;
   Value lane;                // the first of this thread's lanes, i64
-  Value inRow;               // number of this thread in its row, i32
-  Value groupHere;           // number of this thread's group in its row, i32
+  Value inRow;               // number of this thread in its row, a count
+  Value groupHere;           // that of this thread's group
   Value isActive;            // this thread has a row; null: always
   std::vector<Piece> pieces; // of the row, if there is one round
 };
@@ -237,8 +238,7 @@ void RowPart::emitSteps(ElementEmitter &emitter, unsigned level,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emitter.pushFrame();
-  Value round =
-      b.create<arith::TruncIOp>(t->loc, b.getI32Type(), loop.getInductionVar());
+  Value round = t->narrow(loop.getInductionVar());
   Value chunk = t->add(t->mul(round, groups), groupHere);
   storePieces(emitter, chunkStart(emitter, chunk), results);
   emitter.popFrame();
@@ -440,9 +440,7 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
   Type moved = vector > 1 ? VectorType::get({vector}, memory) : memory;
   Value array = t->beginExchange(memory, groups * lanes, isRepeated);
   auto address = [&](Value groupNumber, int64_t part) {
-    Value at =
-        t->add(t->mul(groupNumber, lanes),
-               t->b.create<arith::TruncIOp>(t->loc, t->b.getI32Type(), lane));
+    Value at = t->add(t->mul(groupNumber, lanes), t->narrow(lane));
     at = part ? t->add(at, t->number(part * group)) : at;
     return t->elementAddress(array, memory, at);
   };

@@ -154,7 +154,10 @@ void TensorTile::copy(const OperandPlace &from, Value inside, Value to) {
     // Outside, zero bytes are read, from a valid address.
     Value zero = b.create<arith::ConstantIntOp>(t->loc, 0, 64);
     offset = t->select(inside, offset, zero);
-    available = t->select(inside, t->number(bytes), t->number(0));
+    auto word = [&](int64_t value) -> Value {
+      return b.create<arith::ConstantIntOp>(t->loc, value, 32);
+    };
+    available = t->select(inside, word(bytes), word(0));
   }
   Type element = b.getIntegerType(8 * elementBytes);
   Value source = b.create<LLVM::GEPOp>(t->loc, pointer.getType(), element,

@@ -9,17 +9,38 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sinter::gpu {
 
 Intrinsics::~Intrinsics() = default;
 
+Threads::Threads(const Intrinsics &intrinsics, OpBuilder &builder, Location loc,
+                 LLVM::LLVMFuncOp kernel, int64_t blockThreads, Value block,
+                 Value thread, bool isWide)
+    : intrinsics(intrinsics), b(builder), loc(loc), blockThreads(blockThreads),
+      isWide(isWide), block(count(block)), thread(count(thread)),
+      kernel(kernel) {}
+
+Value Threads::count(Value i32) { return isWide ? wide(i32) : i32; }
+
 Value Threads::number(int64_t value) {
-  return b.create<arith::ConstantIntOp>(loc, value, 32);
+  assert((isWide || (value >= std::numeric_limits<int32_t>::min() &&
+                     value <= std::numeric_limits<uint32_t>::max())) &&
+         "BlockPart::reach is too small");
+  return b.create<arith::ConstantIntOp>(loc, value, countType());
 }
 Value Threads::wide(Value value) {
+  if (value.getType().isInteger(64))
+    return value;
   return b.create<arith::ExtUIOp>(loc, b.getI64Type(), value);
+}
+Value Threads::narrow(Value value) {
+  if (isWide)
+    return value;
+  return b.create<arith::TruncIOp>(loc, b.getI32Type(), value);
 }
 Value Threads::add(Value x, Value y) {
   return b.create<arith::AddIOp>(loc, x, y);

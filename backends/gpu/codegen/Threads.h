@@ -11,18 +11,23 @@
 namespace sinter::gpu {
 
 /// Emits the code of a kernel's part: has its block number, the thread, and the
-/// module that declares shared memory. All numbers are i32.
+/// module that declares shared memory. Counts are i32, or i64 in a part that
+/// counts further.
 class Threads {
 public:
+  /// `block` and `thread` are i32; `isWide`: counts are i64.
   Threads(const Intrinsics &intrinsics, mlir::OpBuilder &builder,
           mlir::Location loc, mlir::LLVM::LLVMFuncOp kernel,
-          int64_t blockThreads, mlir::Value block, mlir::Value thread)
-      : intrinsics(intrinsics), b(builder), loc(loc),
-        blockThreads(blockThreads), block(block), thread(thread),
-        kernel(kernel) {}
+          int64_t blockThreads, mlir::Value block, mlir::Value thread,
+          bool isWide = false);
 
-  mlir::Value number(int64_t value);   // i32
-  mlir::Value wide(mlir::Value value); // i64; `value` is not negative
+  /// The type of counts.
+  mlir::Type countType() const {
+    return isWide ? b.getI64Type() : b.getI32Type();
+  }
+  mlir::Value number(int64_t value);     // a count
+  mlir::Value wide(mlir::Value value);   // i64; `value` is not negative
+  mlir::Value narrow(mlir::Value value); // a count, of an i64
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, int64_t y);
   mlir::Value div(mlir::Value x, int64_t y); // unsigned
@@ -55,9 +60,11 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc;
   const int64_t blockThreads;
-  const mlir::Value block, thread;
+  const bool isWide;
+  const mlir::Value block, thread; // counts
 
 private:
+  mlir::Value count(mlir::Value i32);
   mlir::Value shuffleWord(mlir::Value word, int64_t mask);
   bool hadExchange = false;
   mlir::LLVM::LLVMFuncOp kernel;

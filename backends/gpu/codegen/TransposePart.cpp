@@ -105,6 +105,7 @@ public:
   int64_t blocks(int64_t) const override {
     return units * squares(transpose.across) * squares(transpose.along);
   }
+  int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 
@@ -127,7 +128,7 @@ private:
   // While code is emitted.
   Threads *t = nullptr;
   Value shared;
-  Value firstAcross, firstAlong; // of the square, i32
+  Value firstAcross, firstAlong; // of the square, counts
   Value line, column;            // of this thread in the square
 };
 

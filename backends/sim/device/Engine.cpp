@@ -110,6 +110,8 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
   SINTER_RETURN_IF_ERROR(check(launch, *info));
   uint64_t numBlocks =
       uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  if (launch.numBlocks)
+    numBlocks = launch.numBlocks;
   bool isChecked = info->flags & SINTER_SIM_CHECKED;
   int threads = isChecked ? 1 : options_.threads;
   threads = int(std::min<uint64_t>(std::max(threads, 1), numBlocks));
@@ -138,7 +140,8 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
     for (int64_t position = begin; position < end; ++position) {
       if (hasFailed.load(std::memory_order_relaxed))
         return;
-      uint64_t block = blockAt(options_.seed, uint64_t(position), numBlocks);
+      uint64_t block = launch.firstBlock +
+                       blockAt(options_.seed, uint64_t(position), numBlocks);
       if (!workers_[size_t(worker)]->runBlock(block))
         hasFailed = true;
     }

@@ -52,6 +52,9 @@ struct Launch {
   void *const *buffers = nullptr;
   /// Accesses of a checked kernel must stay inside these; empty: no limit.
   std::vector<MemoryRange> ranges;
+  /// Only these blocks of the grid run, for tests of grids that are too large
+  /// to run; 0: all.
+  uint64_t firstBlock = 0, numBlocks = 0;
 };
 
 /// What the device counted in one launch.
