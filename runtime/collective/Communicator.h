@@ -32,8 +32,9 @@ struct Reduction {
 
 class Communicator {
 public:
-  /// Leaves the group. No sum of it may be in flight. All replicas do this,
-  /// each on its own thread, unless the group was aborted.
+  /// Leaves the group. No sum of it may be in flight, and no recorded graph may
+  /// have one: NCCL waits until there is none. All replicas do this, each on
+  /// its own thread, unless the group was aborted.
   virtual ~Communicator();
 
   uint32_t rank() const { return rank_; }
@@ -47,8 +48,9 @@ public:
   virtual Status allReduce(Stream &stream, const Reduction &reduction,
                            void *const *buffers) = 0;
 
-  /// Aborts the group for good, from any thread: sums in flight end, and calls
-  /// fail with leftGroupText, for this replica and for those that wait for it.
+  /// Aborts the group for good, from any thread: sums in flight end soon, and
+  /// calls fail with leftGroupText, for this replica and for those that wait
+  /// for it. Does not wait.
   virtual void abort() = 0;
 
 protected:

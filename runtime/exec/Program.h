@@ -74,7 +74,8 @@ public:
   /// once all replicas have called this, each on a thread of its own.
   /// SINTER_INVALID if the program was compiled for another number of replicas.
   Status join(const sinter_rank &rank);
-  /// Leaves the group; all replicas do so, each on its own thread.
+  /// Waits for all runs, destroys the recorded graphs, which refer to the
+  /// group, and leaves it. All replicas do so, each on its own thread.
   void leave();
   /// After a failure, from any thread: no replica waits for others any more.
   void abortGroup();

@@ -5,11 +5,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/NcclGroup.h"
+#include "runtime/base/BlockSignals.h"
 #include "runtime/device/Stream.h"
 
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 using namespace sinter;
 using namespace sinter::cuda;
@@ -58,22 +63,37 @@ Status check(const nccl::Api &api, int code, const char *what) {
                                     std::to_string(code) + ")"};
 }
 
+/// ncclCommAbort frees the communicator, so it waits this long for a call that
+/// another thread is in. That call may itself wait for a replica that is gone.
+constexpr std::chrono::seconds longestCall(2);
+
 class NcclGroup final : public Communicator {
 public:
   NcclGroup(const nccl::Api &api, nccl::Comm comm, const sinter_rank &rank)
-      : Communicator(rank.rank, rank.replicas), api_(api), comm_(comm) {}
+      : Communicator(rank.rank, rank.replicas), api_(api), comm_(comm) {
+    BlockSignals blocked;
+    aborter_ = std::thread([this] { abortWhenAsked(); });
+  }
 
   ~NcclGroup() override {
-    // A failed replica must not wait for the others.
-    if (isBroken_)
-      abort();
-    else if (!isAborted_)
+    {
+      std::lock_guard lock(mutex_);
+      isLeaving_ = true;
+      // A failed replica must not wait for the others.
+      isAborted_ |= isBroken_;
+    }
+    changed_.notify_all();
+    aborter_.join();
+    if (!isAborted_)
       (void)api_.commDestroy(comm_);
   }
 
   void abort() override {
-    if (!isAborted_.exchange(true))
-      (void)api_.commAbort(comm_);
+    {
+      std::lock_guard lock(mutex_);
+      isAborted_ = true;
+    }
+    changed_.notify_all();
   }
 
   Status allReduce(Stream &stream, const Reduction &reduction,
@@ -81,15 +101,37 @@ public:
     std::optional<int> type = dataType(reduction.dtype);
     if (!type)
       return {SINTER_UNSUPPORTED, "NCCL does not sum elements of this dtype"};
-    if (isAborted_)
-      return Status::failed("replica " + std::to_string(rank()) + " " +
-                            leftGroupText);
+    {
+      std::lock_guard lock(mutex_);
+      if (isAborted_)
+        return Status::failed("replica " + std::to_string(rank()) + " " +
+                              leftGroupText);
+      isInCall_ = true;
+    }
     Status status = queue(stream, reduction, *type, buffers);
-    isBroken_ |= !status.ok();
+    {
+      std::lock_guard lock(mutex_);
+      isInCall_ = false;
+      isBroken_ |= !status.ok();
+    }
+    changed_.notify_all();
     return status;
   }
 
 private:
+  /// The thread that aborts: ncclCommAbort first ends the sums in flight and
+  /// then returns only when no recorded graph refers to the communicator. The
+  /// thread that asks may be the one that must destroy those graphs.
+  void abortWhenAsked() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return isAborted_ || isLeaving_; });
+    if (!isAborted_)
+      return;
+    changed_.wait_for(lock, longestCall, [&] { return !isInCall_; });
+    lock.unlock();
+    (void)api_.commAbort(comm_);
+  }
+
   Status queue(Stream &stream, const Reduction &reduction, int type,
                void *const *buffers) {
     const size_t count = reduction.elements.size();
@@ -115,8 +157,12 @@ private:
 
   const nccl::Api &api_;
   nccl::Comm comm_;
-  bool isBroken_ = false;
-  std::atomic<bool> isAborted_{false};
+
+  std::mutex mutex_; // guards what follows
+  std::condition_variable changed_;
+  bool isBroken_ = false, isAborted_ = false, isLeaving_ = false;
+  bool isInCall_ = false;
+  std::thread aborter_;
 };
 
 } // namespace
@@ -149,6 +195,12 @@ sinter::cuda::joinNcclGroup(const nccl::Api &api, const sinter_rank &rank) {
             api.commInitRank(&comm, static_cast<int>(rank.replicas), id,
                              static_cast<int>(rank.rank)),
             "joining a group"));
-  return std::unique_ptr<Communicator>(
-      std::make_unique<NcclGroup>(api, comm, rank));
+  try {
+    return std::unique_ptr<Communicator>(
+        std::make_unique<NcclGroup>(api, comm, rank));
+  } catch (const std::system_error &error) {
+    (void)api.commAbort(comm);
+    return Status::failed(std::string("cannot start a thread for NCCL: ") +
+                          error.what());
+  }
 }

@@ -345,13 +345,21 @@ rt::Result<std::unique_ptr<rt::Graph>> Timeline::endCapture(SimStream &stream) {
   for (SimStream *each : streams_)
     if (each->recording_ == recording)
       each->recording_ = nullptr;
-  SINTER_RETURN_IF_ERROR(status_);
-  if (!isJoined(*recording))
-    return rt::Status::failed("a graph has work on another stream that the "
-                              "stream of the capture never waits for");
-  auto graph = std::make_unique<SimGraph>();
-  graph->recording = std::move(recording);
-  return std::unique_ptr<rt::Graph>(std::move(graph));
+  rt::Status status = status_;
+  if (status.ok() && !isJoined(*recording))
+    status = rt::Status::failed("a graph has work on another stream that the "
+                                "stream of the capture never waits for");
+  if (!status.ok()) {
+    recording->items.clear();
+    return status;
+  }
+  return std::unique_ptr<rt::Graph>(
+      std::make_unique<SimGraph>(std::move(recording)));
+}
+
+SimGraph::~SimGraph() {
+  std::lock_guard lock(theLock());
+  recording->items.clear();
 }
 
 /// Whether the stream of the capture waits for all work of the other streams.

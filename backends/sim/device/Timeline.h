@@ -63,7 +63,12 @@ struct Recording {
 
 class SimGraph final : public rt::Graph {
 public:
-  std::shared_ptr<const Recording> recording;
+  explicit SimGraph(std::shared_ptr<Recording> from)
+      : recording(std::move(from)) {}
+  /// Events refer to the recording, but what it holds ends here.
+  ~SimGraph() override;
+
+  const std::shared_ptr<Recording> recording;
 };
 
 /// The streams of a device and their order. After a failure, it stays failed.

@@ -10,8 +10,12 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Rendezvous.h"
 
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 
 using namespace sinter;
 using namespace sinter::sim;
@@ -110,6 +114,9 @@ struct cuda::nccl::CommState {
   std::shared_ptr<Group> group;
   uint32_t rank = 0, replicas = 0;
   uint64_t numCalls = 0; // opened so far
+  /// Shared by the calls in recorded graphs; as many graphs use the
+  /// communicator as there are other owners.
+  std::shared_ptr<const char> graphs = std::make_shared<const char>();
 };
 
 namespace {
@@ -207,9 +214,30 @@ int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
   return nccl::success;
 }
 
+/// NCCL polls until no graph refers to the communicator. Here that ends the
+/// process after a while, since a test that hangs does not tell why.
+void awaitGraphs(Comm comm, std::chrono::seconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  auto isUsed = [&] {
+    bool used = false;
+    theStreams->locked([&] { used = comm->graphs.use_count() > 1; });
+    return used;
+  };
+  while (isUsed()) {
+    if (std::chrono::steady_clock::now() >= until) {
+      std::fprintf(stderr, "NCCL would wait forever: a recorded graph uses the "
+                           "communicator that is destroyed\n");
+      std::abort();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 int commDestroy(Comm comm) {
   if (!comm)
     return nccl::invalidArgument;
+  // The thread that destroys it is the one that would destroy the graphs.
+  awaitGraphs(comm, std::chrono::seconds(0));
   leave(comm);
   delete comm;
   return nccl::success;
@@ -220,6 +248,7 @@ int commAbort(Comm comm) {
   if (!comm)
     return nccl::invalidArgument;
   leave(comm);
+  awaitGraphs(comm, std::chrono::seconds(60));
   return nccl::success;
 }
 
@@ -247,9 +276,10 @@ int groupEnd() {
   if (group.error != nccl::success || group.parts.empty())
     return group.error;
   Comm comm = group.comm;
-  Status queued = theStreams->queue(
-      group.stream, comm->rank,
-      [comm, parts = std::move(group.parts)] { return openNext(comm, parts); });
+  Status queued =
+      theStreams->queue(group.stream, comm->rank,
+                        [comm, parts = std::move(group.parts),
+                         use = comm->graphs] { return openNext(comm, parts); });
   return queued.ok() ? nccl::success : nccl::unhandledCudaError;
 }
 

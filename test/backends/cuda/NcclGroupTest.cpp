@@ -13,9 +13,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace sinter;
@@ -43,6 +45,9 @@ struct Checker {
   int initRank = -1, initReplicas = 0;
   std::string misuse;
 } checker;
+
+/// Recorded graphs that use the communicator.
+std::atomic<int> graphs = 0;
 
 void misuse(const char *what) {
   if (checker.misuse.empty())
@@ -78,12 +83,16 @@ const nccl::Api api = {
     [](nccl::Comm comm) {
       if (!checker.live.erase(comm))
         misuse("destroys what is not alive");
+      if (graphs)
+        misuse("destroys what a graph uses");
       ++checker.destroyed;
       return int(nccl::success);
     },
     [](nccl::Comm comm) {
       if (!checker.live.erase(comm))
         misuse("aborts what is not alive");
+      while (graphs) // as NCCL does
+        std::this_thread::yield();
       ++checker.aborted;
       return int(nccl::success);
     },
@@ -191,6 +200,25 @@ TEST_CASE("a failed call ends its group and aborts", "[nccl]") {
   group.reset();
   CHECK(checker.aborted == 1);
   CHECK(checker.destroyed == 0);
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("aborting does not wait for the graphs", "[nccl]") {
+  auto group = join();
+  graphs = 1;
+  group->abort();
+  group->abort(); // as for each replica that fails
+  float a[8];
+  void *buffers[] = {a, a};
+  const uint64_t elements[] = {8};
+  NamedStream stream;
+  CHECK(group->allReduce(stream, {SINTER_F32, elements}, buffers).message() ==
+        "replica 1 has left its group");
+  graphs = 0; // the program destroys them before it leaves the group
+  group.reset();
+  CHECK(checker.aborted == 1);
+  CHECK(checker.destroyed == 0);
+  CHECK(checker.calls.empty());
   CHECK(checker.misuse == "");
 }
 

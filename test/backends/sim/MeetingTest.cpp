@@ -10,9 +10,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <functional>
 #include <numeric>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sinter;
 using namespace sinter::sim;
@@ -211,6 +215,53 @@ TEST_CASE("a recorded sum that nobody waits for is an error", "[meeting]") {
   });
   CHECK(results[0].message() == "a graph has work on another stream that the "
                                 "stream of the capture never waits for");
+}
+
+/// What a process says that leaves its group with or without a graph that uses
+/// it, and whether it ended by SIGABRT.
+std::pair<std::string, bool> leaveGroup(bool dropsGraph) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGABRT, SIG_DFL); // not Catch's report
+    dup2(ends[1], STDERR_FILENO);
+    std::unique_ptr<rt::Graph> graph;
+    auto results = onReplicas(1, 0, [&](Replica &replica, uint32_t) -> Status {
+      rt::Device &device = *replica.device;
+      const uint64_t elements[] = {count};
+      SINTER_RETURN_IF_ERROR(device.beginCapture(*replica.side));
+      SINTER_RETURN_IF_ERROR(replica.send(elements));
+      auto recorded = device.endCapture(*replica.side);
+      if (!recorded.ok())
+        return recorded.status();
+      graph = std::move(*recorded);
+      if (dropsGraph)
+        graph.reset();
+      return {};
+    });
+    std::_Exit(results[0].ok() ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char part[256];
+  for (ssize_t n; (n = read(ends[0], part, sizeof(part))) > 0;)
+    text.append(part, static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
+  return {text, WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT};
+}
+
+TEST_CASE("a group is left after its graphs are destroyed", "[meeting]") {
+  auto [silence, isAborted] = leaveGroup(true);
+  CHECK(silence == "");
+  CHECK(!isAborted);
+  auto [text, wrongIsAborted] = leaveGroup(false);
+  CHECK(text == "NCCL would wait forever: a recorded graph uses the "
+                "communicator that is destroyed\n");
+  CHECK(wrongIsAborted);
 }
 
 TEST_CASE("replicas whose sums differ are told", "[meeting]") {
