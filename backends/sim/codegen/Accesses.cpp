@@ -57,6 +57,7 @@ private:
   void add(Instruction &instruction, Value *address, Type *type,
            Align alignment, uint32_t flags);
   bool isOwn(Value *address) const;
+  bool isParameter(Value *address) const;
 
   ThreadCode &code;
   bool isChecked;
@@ -73,6 +74,18 @@ bool AccessGuard::isOwn(Value *address) const {
          object == code.function->getArg(1);
 }
 
+// Whether `address` is in the array of the buffers' addresses, at a place that
+// the kernel computes.
+bool AccessGuard::isParameter(Value *address) const {
+  const Value *array = code.function->getArg(0);
+  if (getUnderlyingObject(address, /*MaxLookup=*/0) != array)
+    return false;
+  APInt offset(64, 0);
+  return address->stripAndAccumulateConstantOffsets(
+             code.module.getDataLayout(), offset,
+             /*AllowNonInbounds=*/true) != array;
+}
+
 void AccessGuard::add(Instruction &instruction, Value *address, Type *type,
                       Align alignment, uint32_t flags) {
   uint64_t size = code.module.getDataLayout().getTypeStoreSize(type);
@@ -84,7 +97,10 @@ void AccessGuard::add(Instruction &instruction, Value *address, Type *type,
 void AccessGuard::find(Instruction &instruction) {
   if (auto *load = dyn_cast<LoadInst>(&instruction)) {
     bool isReadOnly = load->hasMetadata(LLVMContext::MD_invariant_load);
-    if (!isOwn(load->getPointerOperand())) {
+    if (isParameter(load->getPointerOperand()))
+      add(*load, load->getPointerOperand(), load->getType(), Align(1),
+          SINTER_SIM_PARAMETER);
+    else if (!isOwn(load->getPointerOperand())) {
       add(*load, load->getPointerOperand(), load->getType(), load->getAlign(),
           (isReadOnly ? SINTER_SIM_READONLY : 0) |
               (load->isAtomic() || load->isVolatile() ? SINTER_SIM_ATOMIC : 0));
@@ -105,6 +121,12 @@ void AccessGuard::find(Instruction &instruction) {
     add(*exchange, exchange->getPointerOperand(),
         exchange->getCompareOperand()->getType(), exchange->getAlign(),
         SINTER_SIM_WRITE | SINTER_SIM_ATOMIC);
+  } else if (auto *fence = dyn_cast<FenceInst>(&instruction)) {
+    IRBuilder<> builder(&instruction);
+    if (fence->getSyncScopeID() == SyncScope::System)
+      accesses.push_back({&instruction,
+                          ConstantPointerNull::get(builder.getPtrTy()),
+                          builder.getInt64(0), Align(1), SINTER_SIM_FENCE});
   } else if (auto *block = dyn_cast<AnyMemIntrinsic>(&instruction)) {
     if (!isOwn(block->getRawDest()))
       accesses.push_back({block, block->getRawDest(), block->getLength(),

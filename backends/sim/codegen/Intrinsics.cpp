@@ -104,7 +104,11 @@ Value *lowerMemory(const IntrinsicCall &call) {
     return nullptr;
   }
   if (name.starts_with("membar.") || name.starts_with("fence.sc")) {
-    builder.CreateFence(AtomicOrdering::SequentiallyConsistent);
+    // A fence for the block alone does not order what other blocks see.
+    bool isOfBlock = name.ends_with(".cta");
+    builder.CreateFence(AtomicOrdering::SequentiallyConsistent,
+                        isOfBlock ? SyncScope::SingleThread
+                                  : SyncScope::System);
     return nothing(call);
   }
   if (name == "nanosleep") {

@@ -95,7 +95,13 @@ void RaceShadow::beginLaunch(uint64_t numBlocks, bool ordersBlocks) {
   ordersBlocks_ = ordersBlocks;
   readers_.clear();
   time_ = 1;
-  lastAtomic_.assign(numBlocks, 0);
+  orders_.assign(numBlocks, Order());
+}
+
+void RaceShadow::fence(uint64_t block) {
+  Order &order = orders_[block];
+  order.fence = ++time_;
+  order.seen = order.atomic;
 }
 
 void RaceShadow::endLaunch() {
@@ -124,8 +130,9 @@ bool RaceShadow::isOrdered(const Who &earlier, const Accessor &who) const {
     return earlier.thread == who.thread || earlier.epoch != who.epoch ||
            (earlier.thread / 32 == who.thread / 32 &&
             earlier.warpEpoch != who.warpEpoch);
-  uint32_t theirs = lastAtomic_[earlier.block];
-  return theirs > earlier.time && lastAtomic_[who.block] > theirs;
+  const Order &theirs = orders_[earlier.block];
+  return theirs.published > earlier.time &&
+         orders_[who.block].seen > theirs.publishing;
 }
 
 // `reader` stands for all threads of its block that read since they were last
@@ -295,8 +302,14 @@ bool RaceShadow::touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
     if (isRace)
       break;
   }
-  if (!isShared && (flags & SINTER_SIM_ATOMIC) && (flags & SINTER_SIM_WRITE))
-    lastAtomic_[who.block] = time_;
+  if (!isShared && (flags & SINTER_SIM_ATOMIC) && (flags & SINTER_SIM_WRITE)) {
+    Order &order = orders_[who.block];
+    order.atomic = time_;
+    if (order.fence > order.published) {
+      order.published = order.fence;
+      order.publishing = time_;
+    }
+  }
   return isRace;
 }
 

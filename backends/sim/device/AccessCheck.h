@@ -5,8 +5,10 @@
 // Two accesses race if they touch the same byte, at least one writes, not both
 // are atomic, and nothing orders them. A barrier of the block orders accesses;
 // within a warp, so does the warp's synchronisation. Blocks are ordered by an
-// atomic operation that each did in between (this is how the last block of a
-// launch is found). Shuffles and votes do not order memory. Launches with
+// atomic operation of each, with a fence on both sides: after the earlier
+// access and before the first operation, and after the second operation and
+// before the later access (this is how the last block of a launch reads what
+// the others wrote). Shuffles and votes do not order memory. Launches with
 // checks run on one worker.
 //
 //===----------------------------------------------------------------------===//
@@ -73,6 +75,8 @@ public:
   void beginLaunch(uint64_t numBlocks, bool ordersBlocks);
   void endLaunch();
 
+  /// Records a fence for the device.
+  void fence(uint64_t block);
   /// Records an access; true if it races with an earlier one.
   bool touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
              const Accessor &who, bool isShared, Race &race);
@@ -116,7 +120,17 @@ private:
   uint64_t lastNumber_ = UINT64_MAX;
   Page *lastPage_ = nullptr;
   uint32_t launch_ = 0, time_ = 0;
-  std::vector<uint32_t> lastAtomic_; // time of each block's last atomic
+  /// When a block did these last; 0: never.
+  struct Order {
+    uint32_t fence = 0, atomic = 0;
+    /// A fence and an atomic operation after it: what came before the fence is
+    /// published by the operation.
+    uint32_t published = 0, publishing = 0;
+    /// The atomic operation before the last fence: what was published before it
+    /// is seen after the fence.
+    uint32_t seen = 0;
+  };
+  std::vector<Order> orders_; // by block
   bool ordersBlocks_ = false;
   /// If `ordersBlocks_`: one reader per block, for words that several blocks
   /// read.

@@ -238,9 +238,25 @@ const MemoryRange *Worker::bufferOfSite(uint32_t site) const {
 
 void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
                          uint32_t alignment, uint32_t flags) {
+  if (flags & SINTER_SIM_FENCE) {
+    if (context_.races)
+      context_.races->fence(blockNumber_);
+    return;
+  }
   if (sizeBytes == 0)
     return;
   auto at = reinterpret_cast<uint64_t>(address);
+  if (flags & SINTER_SIM_PARAMETER) {
+    auto offset =
+        int64_t(at - reinterpret_cast<uint64_t>(context_.launch->buffers));
+    if (offset >= 0 && offset < 8 * int64_t(context_.info->numBuffers))
+      return;
+    setError("reads parameter number " + std::to_string(offset / 8) +
+                 ", counted from 0, of " +
+                 std::to_string(context_.info->numBuffers),
+             site);
+    leave();
+  }
   bool writes = flags & SINTER_SIM_WRITE;
   auto doing = [&] {
     return std::string(writes ? "writes " : "reads ") +

@@ -89,9 +89,11 @@ typedef enum sinter_sim_combine {
 } sinter_sim_combine;
 
 typedef enum sinter_sim_access {
-  SINTER_SIM_WRITE = 1,   /* else a read */
-  SINTER_SIM_ATOMIC = 2,  /* with WRITE: reads too */
-  SINTER_SIM_READONLY = 4 /* a read through the path for constant data */
+  SINTER_SIM_WRITE = 1,     /* else a read */
+  SINTER_SIM_ATOMIC = 2,    /* with WRITE: reads too */
+  SINTER_SIM_READONLY = 4,  /* a read through the path for constant data */
+  SINTER_SIM_FENCE = 8,     /* no access: a fence for the whole device */
+  SINTER_SIM_PARAMETER = 16 /* a read of the array of buffers' addresses */
 } sinter_sim_access;
 
 typedef enum sinter_sim_fault {

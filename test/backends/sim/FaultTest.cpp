@@ -169,13 +169,23 @@ TEST_CASE("races in global memory") {
         "4'");
 }
 
+TEST_CASE("addresses of buffers that a kernel does not have") {
+  CHECK(Attempt("past_parameters", checked, 0, 1, 1).error == "");
+  CHECK(Attempt("past_parameters", checked, 0, 1, 2)
+            .error.find("kernel past_parameters, block (0,0,0), thread "
+                        "(1,0,0): reads parameter number 2, counted from 0, "
+                        "of 2, at '%to = load ptr") == 0);
+}
+
 TEST_CASE("what several blocks read is written by the last of them") {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     CHECK(Attempt("last_block_writes", checked, seed, 4, 1).error == "");
-    CHECK(Attempt("reads_after_ticket", checked, seed, 4, 1)
-              .error.find("with nothing that orders the two") !=
-          std::string::npos);
+    for (const char *kernel : {"reads_after_ticket", "no_fence_before_ticket",
+                               "no_fence_after_ticket"})
+      CHECK(Attempt(kernel, checked, seed, 4, 1)
+                .error.find("with nothing that orders the two") !=
+            std::string::npos);
   }
 }
 

@@ -116,11 +116,48 @@ define void @global_atomic(ptr %x, ptr %y) {
 define void @last_block_writes(ptr %x, ptr %y) {
 entry:
   %value = load i32, ptr %x, align 4
+  call void asm sideeffect "membar.gl;", ""()
   %ticket = getelementptr inbounds i32, ptr %y, i32 1
   %old = atomicrmw add ptr %ticket, i32 1 monotonic, align 4
   %last = icmp eq i32 %old, 3
   br i1 %last, label %write, label %done
 write:
+  call void asm sideeffect "membar.gl;", ""()
+  %more = add i32 %value, 1
+  store i32 %more, ptr %x, align 4
+  br label %done
+done:
+  ret void
+}
+
+; The same without the first fence.
+define void @no_fence_before_ticket(ptr %x, ptr %y) {
+entry:
+  %value = load i32, ptr %x, align 4
+  %ticket = getelementptr inbounds i32, ptr %y, i32 1
+  %old = atomicrmw add ptr %ticket, i32 1 seq_cst, align 4
+  %last = icmp eq i32 %old, 3
+  br i1 %last, label %write, label %done
+write:
+  call void asm sideeffect "membar.gl;", ""()
+  %more = add i32 %value, 1
+  store i32 %more, ptr %x, align 4
+  br label %done
+done:
+  ret void
+}
+
+; The same without the second one: that of a block orders nothing for others.
+define void @no_fence_after_ticket(ptr %x, ptr %y) {
+entry:
+  %value = load i32, ptr %x, align 4
+  call void asm sideeffect "membar.gl;", ""()
+  %ticket = getelementptr inbounds i32, ptr %y, i32 1
+  %old = atomicrmw add ptr %ticket, i32 1 monotonic, align 4
+  %last = icmp eq i32 %old, 3
+  br i1 %last, label %write, label %done
+write:
+  call void asm sideeffect "membar.cta;", ""()
   %more = add i32 %value, 1
   store i32 %more, ptr %x, align 4
   br label %done
@@ -131,12 +168,14 @@ done:
 ; The same, but blocks read after they took their tickets.
 define void @reads_after_ticket(ptr %x, ptr %y) {
 entry:
+  call void asm sideeffect "membar.gl;", ""()
   %ticket = getelementptr inbounds i32, ptr %y, i32 1
   %old = atomicrmw add ptr %ticket, i32 1 monotonic, align 4
   %value = load i32, ptr %x, align 4
   %last = icmp eq i32 %old, 3
   br i1 %last, label %write, label %done
 write:
+  call void asm sideeffect "membar.gl;", ""()
   %more = add i32 %value, 1
   store i32 %more, ptr %x, align 4
   br label %done
@@ -240,5 +279,15 @@ define void @into_neighbour(ptr %x, ptr %y) {
   %value = load i32, ptr %from, align 4
   %to = getelementptr inbounds i32, ptr %y, i32 %tid
   store i32 %value, ptr %to, align 4
+  ret void
+}
+
+; The address of the buffer after the last one.
+define void @past_parameters(ptr byval([2 x ptr]) align 8 %buffers) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %number = add i32 %tid, 1
+  %place = getelementptr ptr, ptr %buffers, i32 %number
+  %to = load ptr, ptr %place, align 8
+  store i32 %tid, ptr %to, align 4
   ret void
 }
