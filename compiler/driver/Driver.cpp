@@ -463,6 +463,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.otherTargets = others.vec();
   info.devices = devices;
   info.byLoops = !options.allowsLibrary("onednn");
+  info.isUnordered = options.deterministic == "none";
   info.workspaceBytes = options.workspaceBytes;
   info.isCpuLimited =
       promisesCpuWorkspace(*module_, options, mainTarget().firstDevice());

@@ -45,6 +45,8 @@ struct ArtifactInfo {
   /// only if `isCpuLimited`.
   int64_t workspaceBytes = int64_t(32) << 20;
   bool isCpuLimited = false;
+  /// Whether library calls may add in any order (--deterministic=none).
+  bool isUnordered = false;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a

@@ -278,6 +278,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   a.numExportPieces = program.numExportPieces;
   a.numImages = images.size();
   a.numPlaces = placeTable.size();
+  a.isUnordered = info.isUnordered;
   artifact.pointers = {
       data.string(info.modelName), data.string(id), data.string(target.name()),
       data.string(info.manifest), data.string(code->features),

@@ -62,7 +62,7 @@ public:
 
   /// How many ways to compute it should be compared before the first run; fewer
   /// than 2: the choice is made. The executor times each way on the call's own
-  /// buffers, whose content means nothing yet.
+  /// buffers, which hold random numbers.
   virtual int alternatives();
   /// Makes run() compute in way `index` from now on.
   virtual void select(int index);
@@ -83,6 +83,8 @@ struct CallMeans {
   /// Bytes of scratch that the call may take, fixed when the program was
   /// compiled. On the CPU, each thread takes some, so fewer may run the call.
   uint64_t workspaceBytes = 0;
+  /// Whether the call must add in the same order in each run.
+  bool isOrdered = true;
 };
 
 class Library {

@@ -54,7 +54,8 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
     return library.status();
   auto call =
       (*library)->prepare(command, {artifact.constants, device.threads(),
-                                    workspaceBytes(artifact, command.place)});
+                                    workspaceBytes(artifact, command.place),
+                                    !artifact.isUnordered});
   if (!call.ok())
     return call.status();
   step.call = call->get();

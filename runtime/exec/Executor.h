@@ -61,10 +61,11 @@ public:
   /// first run. Each call has a stride of its own in the scratch.
   Status bind(const Place &place, Scratch scratch);
 
-  /// For use before the first run, when states and inputs mean nothing yet:
-  /// times the library calls on `place` that have several ways, on their own
-  /// buffers, and selects the fastest way. True if there are such calls: what
-  /// commands write (the arena, states, outputs) then has arbitrary content.
+  /// For use before the first run, when states have their initial values: times
+  /// the library calls on `place` that have several ways, on their own buffers,
+  /// which hold random numbers, and selects the fastest way. True if there are
+  /// such calls: what commands write (the arena, states, outputs) then has
+  /// arbitrary content.
   Result<bool> chooseCalls(Place &place);
 
   /// Runs all commands and waits for them; only if slots have no inputs of
@@ -85,6 +86,13 @@ public:
   Status checkIndices(const int64_t *found = nullptr);
   /// What the last checkIndices() found.
   const std::optional<IndexFault> &indexFault() const { return indexFault_; }
+
+  /// Destroys the recorded graphs; the next run records anew. No run may be in
+  /// flight.
+  void dropGraphs() {
+    for (std::unique_ptr<Graph> &graph : graphs_)
+      graph.reset();
+  }
 
   /// Reports each command to `watch` from now on; null ends that. The caller
   /// keeps ownership.
@@ -140,6 +148,7 @@ private:
   Status prepareCall(const sinter_artifact &artifact,
                      const sinter_command &command, Step &step);
   Status prepareEvent(const sinter_command &command, Step &step);
+  Status fillOperands(uint32_t index);
   void *address(const sinter_artifact &artifact, const Place &place,
                 const sinter_slice &slice, uint32_t slot);
   bool spans() const { return places_.size() > 1; }

@@ -234,7 +234,8 @@ Status Program::bindScratch(uint32_t index) {
   return {};
 }
 
-/// Leaves arena and states as loadPlace left them.
+/// Leaves the arena as loadPlace left it, and the states with their initial
+/// values.
 Status Program::chooseCalls(uint32_t index) {
   Place &place = places_[index];
   bool hasRun = false;
@@ -251,7 +252,7 @@ Status Program::chooseCalls(uint32_t index) {
         place.device->fill(*place.stream, place.states, 0, sizeBytes));
   SINTER_RETURN_IF_ERROR(place.device->synchronize());
   place.device->discard(place.arena, arenaBytes(*artifact_, index));
-  return {};
+  return initializeStates();
 }
 
 Status Program::load() {
@@ -284,9 +285,11 @@ Status Program::load() {
   for (uint32_t i = 0; i < places_.size(); ++i) {
     SINTER_RETURN_IF_ERROR(bindScratch(i));
     SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());
-    SINTER_RETURN_IF_ERROR(chooseCalls(i));
   }
-  return initializeStates();
+  SINTER_RETURN_IF_ERROR(initializeStates());
+  for (uint32_t i = 0; i < places_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(chooseCalls(i));
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,7 +372,12 @@ Status Program::join(const sinter_rank &rank) {
   return {};
 }
 
-void Program::leave() { places_.front().group.reset(); }
+void Program::leave() {
+  (void)finishRuns(); // the caller has the error of a run that failed
+  for (Executor &executor : executors_)
+    executor.dropGraphs();
+  places_.front().group.reset();
+}
 
 void Program::abortGroup() {
   if (places_.front().group)

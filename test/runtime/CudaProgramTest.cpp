@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -188,6 +189,106 @@ TEST_CASE("cuda program: a step is one graph, one copy in and one out",
   CHECK(fake.launches[2].sharedBytes == 64);
   loaded.program.reset();
   CHECK(fake.numAlive() == 0);
+}
+
+namespace {
+
+/// Sets the result to 0, in two ways that are compared, and remembers what the
+/// operands were while that was done.
+class ZeroCall final : public LibraryCall {
+public:
+  struct Seen {
+    int calls = 0, zeros = 0, notFinite = 0;
+    float weight = 0;
+  };
+  explicit ZeroCall(Seen &seen) : seen_(seen) {}
+
+  uint64_t sharedBytes() const override { return 0; }
+  uint64_t perWorkerBytes() const override { return 0; }
+  Status bind(const Scratch &, int) override { return {}; }
+  Status run(void *const *buffers, const CallContext &) override {
+    ++seen_.calls;
+    for (int i = 0; isComparing_ && i < n; ++i) {
+      const float x = at<const float>(buffers[0], i);
+      seen_.zeros += x == 0;
+      seen_.notFinite += !std::isfinite(x);
+    }
+    if (seen_.calls == 1)
+      seen_.weight = at<const float>(buffers[1]);
+    at<float>(buffers[1]) = 77; // a call may write states
+    std::memset(buffers[2], 0, bytes);
+    return {};
+  }
+  int alternatives() override { return 2; }
+  void select(int) override {}
+  void choose(std::span<const double> leastUs) override {
+    CHECK(leastUs.size() == 2);
+    isComparing_ = false;
+  }
+  std::string description() const override { return "zeros"; }
+
+private:
+  Seen &seen_;
+  bool isComparing_ = true;
+};
+
+class ZeroLibrary final : public Library {
+public:
+  explicit ZeroLibrary(ZeroCall::Seen &seen) : seen_(seen) {}
+  std::string version() const override { return "zeros 1.0"; }
+  Result<std::unique_ptr<LibraryCall>> prepare(const sinter_command &,
+                                               const CallMeans &) override {
+    return std::unique_ptr<LibraryCall>(std::make_unique<ZeroCall>(seen_));
+  }
+
+private:
+  ZeroCall::Seen &seen_;
+};
+
+} // namespace
+
+TEST_CASE("cuda program: ways of a call are timed on random numbers",
+          "[cuda]") {
+  FakeDriver fake;
+  Sample sample;
+  sample.teach(fake);
+  // Instead of the fill: x (300x1) times w[1] (1x1) into the arena.
+  sinter_matmul product{};
+  product.dtype = product.outDtype = SINTER_F32;
+  product.m = n;
+  product.n = product.k = 1;
+  product.aStrideM = product.aStrideK = 1;
+  product.bStrideK = product.bStrideN = 1;
+  product.cStrideM = product.cStrideN = 1;
+  sinter_slice slices[3] = {{SINTER_SPACE_INPUT, 0, 0, bytes},
+                            {SINTER_SPACE_STATE, 0, 4, 4},
+                            sample.fill};
+  sinter_command call = test::callOf(&product);
+  call.slices = slices;
+  call.numSlices = 3;
+  call.numReads = 2;
+  sample.commands[0] = call;
+  ZeroCall::Seen seen;
+  auto device = createCudaDevice(
+      fake.table(), 0, {},
+      [&](const std::string &) -> Result<std::unique_ptr<Library>> {
+        return std::unique_ptr<Library>(std::make_unique<ZeroLibrary>(seen));
+      });
+  REQUIRE(device.ok());
+  auto made = Program::create(sample.artifact, std::move(*device));
+  INFO(made.status().message());
+  REQUIRE(made.ok());
+  CHECK(seen.calls >= 2);
+  CHECK(seen.zeros < n / 100);
+  CHECK(seen.notFinite == 0);
+  // States have their values, and get them back.
+  CHECK(seen.weight == 5);
+  float weights[2] = {};
+  REQUIRE((*made)->readState(0, weights).ok());
+  CHECK(weights[0] == 3);
+  CHECK(weights[1] == 5);
+  made->reset();
+  CHECK(fake.violations == std::vector<std::string>());
 }
 
 TEST_CASE("cuda program: inputs arrive while the run before computes",

@@ -39,10 +39,10 @@ void rowsKernel(void *const *buffers, int64_t, int64_t) {
 
 std::atomic<bool> isInKernel{false}, mayGoOn{false};
 
-/// countKernel that waits in between.
+/// countKernel that waits in between; only the first call does.
 void waitingKernel(void *const *buffers, int64_t begin, int64_t end) {
-  isInKernel = true;
-  while (!mayGoOn)
+  bool isFirst = !isInKernel.exchange(true);
+  while (isFirst && !mayGoOn)
     std::this_thread::yield();
   countKernel(buffers, begin, end);
 }

@@ -182,6 +182,12 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
   std::vector<DnnPlan> plans;
   int candidates = 0;
   uint64_t leastBytes = UINT64_MAX; // of engines that need too much
+  Status failure;                   // of the last engine that was skipped
+  auto isSkipped = [&](const Status &status) {
+    if (!status.ok())
+      failure = status;
+    return !status.ok();
+  };
   int32_t modes[] = {dnn::heuristicA, dnn::heuristicFallback};
   // Without a handle, notes are known only after a plan is compiled. For fp32,
   // most fast engines are not allowed, so try the fallback ones first.
@@ -192,11 +198,13 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
         engineConfigs(maker, context, operations, mode);
     SINTER_RETURN_IF_ERROR(maker.status());
     for (DnnDesc &config : configs) {
+      // An engine of which a question fails is skipped, like one that does not
+      // compute the graph.
+      DnnMaker own(context);
       bool allowed =
           !context.handle() ||
-          isAllowed(notesOf(maker, engineOf(maker, config)), graph, options);
-      SINTER_RETURN_IF_ERROR(maker.status());
-      if (!allowed)
+          isAllowed(notesOf(own, engineOf(own, config)), graph, options);
+      if (isSkipped(own.status()) || !allowed)
         continue;
       ++candidates;
       if (plans.size() == most ||
@@ -204,22 +212,22 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
         continue;
       DnnPlan plan(context);
       plan.operations_ = parts;
-      plan.plan_ = maker.make(dnn::executionPlanDesc);
-      maker.setDesc(plan.plan_, dnn::planEngineConfig, config.get());
+      plan.plan_ = own.make(dnn::executionPlanDesc);
+      own.setDesc(plan.plan_, dnn::planEngineConfig, config.get());
       if (context.handle())
-        maker.setOne(plan.plan_, dnn::planHandle, dnn::typeHandle,
-                     context.handle());
-      SINTER_RETURN_IF_ERROR(maker.status());
-      if (!maker.tryFinalize(plan.plan_))
+        own.setOne(plan.plan_, dnn::planHandle, dnn::typeHandle,
+                   context.handle());
+      if (isSkipped(own.status()) || !own.tryFinalize(plan.plan_) ||
+          isSkipped(plan.finish()))
         continue;
-      SINTER_RETURN_IF_ERROR(plan.finish());
       if (!context.handle()) {
         Result<std::string> json = plan.json();
-        if (!json.ok())
-          return json.status();
-        DnnDesc engine = engineOf(maker, context, operations, *json);
-        allowed = isAllowed(notesOf(maker, engine), graph, options);
-        SINTER_RETURN_IF_ERROR(maker.status());
+        if (isSkipped(json.status()))
+          continue;
+        DnnDesc engine = engineOf(own, context, operations, *json);
+        allowed = isAllowed(notesOf(own, engine), graph, options);
+        if (isSkipped(own.status()))
+          continue;
         candidates -= !allowed;
       }
       const uint64_t bytes = plan.scratchOffset() + graph.scratchBytes;
@@ -248,9 +256,11 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
                       "--workspace=" +
                       std::to_string(leastBytes));
   if (plans.empty())
-    return Status(SINTER_UNSUPPORTED, context.version() +
-                                          " has no engine for this graph of " +
-                                          what + " operations");
+    return Status(
+        SINTER_UNSUPPORTED,
+        context.version() + " has no engine for this graph of " + what +
+            " operations" +
+            (failure.ok() ? "" : "; one was skipped: " + failure.message()));
   return plans;
 }
 

@@ -438,7 +438,9 @@ typedef struct sinter_artifact {
   uint64_t constantsBytes;
   uint64_t stateBytes; /* size of the state block, the largest one of places */
   uint32_t numStates, numEntries, numKernels, numExportPieces, numImages;
-  uint32_t reserved;
+  /* 1: library calls may add in an order that changes from run to run
+   * (--deterministic=none) */
+  uint32_t isUnordered;
   /* The same program for another target, or NULL: same states (by name, dtype,
    * shape and number), inputs and outputs; constants and export pieces are
    * shared where they are equal. The first one's target is the default. */

@@ -204,6 +204,41 @@ TEST_CASE("cuDNN rules: fp32 is not rounded to tf32, sums have one order",
   REQUIRE(any->candidates() == 3);
 }
 
+TEST_CASE("cuDNN rules: an engine that does not answer is skipped", "[dnn]") {
+  static int failing, numFailures,
+      numAsked; // the attribute, how often it fails
+  dnn::Api api = sim::dnnApi();
+  api.backendGetAttribute = [](dnn::Desc desc, int attribute, int type,
+                               int64_t requested, int64_t *count,
+                               void *values) {
+    if (attribute == failing && numAsked++ < numFailures)
+      return int(dnn::statusNotSupported);
+    return sim::dnnApi().backendGetAttribute(desc, attribute, type, requested,
+                                             count, values);
+  };
+  auto context = DnnContext::create(api);
+  REQUIRE(context.ok());
+  LibraryOptions fast;
+  fast.deterministic = false; // all three engines
+  auto build = [&](int attribute, int failures) {
+    failing = attribute;
+    numFailures = failures;
+    numAsked = 0;
+    return DnnPlan::build(**context, validGraph(SINTER_BF16), fast);
+  };
+  for (int attribute : {int(dnn::engineNumericalNotes), int(dnn::configEngine),
+                        int(dnn::planWorkspace)}) {
+    CAPTURE(attribute);
+    auto plan = build(attribute, 1);
+    REQUIRE(plan.ok());
+    CHECK(plan->candidates() >= 2);
+    auto none = build(attribute, 1000);
+    CHECK(none.status().code() == SINTER_UNSUPPORTED);
+    CHECK(none.status().message().find("; one was skipped: ") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("cuDNN rules: attributes and lifetimes", "[dnn]") {
   const dnn::Api &api = sim::dnnApi();
   auto lastError = [&] {
