@@ -25,8 +25,8 @@ using llvm::StringRef;
 // The passes of each phase
 //===----------------------------------------------------------------------===//
 
-// Ends every phase that leaves a graph: folds constants and removes ops that
-// are not needed.
+// Folds constants and removes ops that are not needed: at the end of the phases
+// that make such ops.
 static void addSimplifier(mlir::OpPassManager &pm,
                           bool keepDerivatives = false) {
   pm.addPass(passes::createFoldConstants());
@@ -250,32 +250,38 @@ static std::string refusePrecision(const Options &options,
 //===----------------------------------------------------------------------===//
 
 static const Phase phases[] = {
-    {"import", "reads the model; binds symbolic dimensions", nullptr,
+    {"import", "reads the model; all shapes are static from here on", nullptr,
      verifyImported, refuseStates, kExitUsage},
-    {"simplify", "folds constants, simplifies algebra, recognises composites",
+    {"simplify", "folds constants, simplifies algebra, recognizes composites",
      buildSimplify, verifySimplified, nullptr, kExitFailed},
-    {"train", "adds the loss, gradients and the optimizer", buildTrain,
-     verifyTrained, nullptr, kExitUsage},
+    {"train", "for a trainer: adds the loss, the gradients and the optimizer",
+     buildTrain, verifyTrained, nullptr, kExitUsage},
     {"place",
-     "chooses a device for each op; decomposes ops that have no kernel there",
+     "chooses a device for each op and inserts copies; decomposes composites "
+     "that the device does not compute as a whole",
      buildPlace, verifyPlaced, nullptr, kExitUnsupported},
-    {"precision", "makes every cast explicit", buildPrecision, verifyPrecision,
-     refusePrecision, kExitFailed},
-    {"layout", "makes layouts explicit", buildLayout, verifyLayout, nullptr,
-     kExitFailed},
-    {"distribute", "groups the arrays that replicas sum into messages",
+    {"precision",
+     "with --precision: inserts casts, so that values are stored in 16 bits "
+     "and computed in float32",
+     buildPrecision, verifyPrecision, refusePrecision, kExitFailed},
+    {"layout",
+     "makes convolutions channels-last where that is faster; merges products "
+     "of the same rows",
+     buildLayout, verifyLayout, nullptr, kExitFailed},
+    {"distribute", "with several replicas: groups the gradients into messages",
      buildDistribute, verifyDistributed, nullptr, kExitFailed},
-    {"fuse", "groups ops into generated kernels and library calls", buildFuse,
+    {"fuse", "groups ops into kernels and library calls", buildFuse,
      verifyFused, nullptr, kExitFailed},
-    {"remat", "recomputes values instead of keeping them, to save memory",
+    {"remat",
+     "computes values a second time instead of keeping them, to save memory",
      // It clones whole fusions: their form holds.
      buildRemat, verifyFused, nullptr, kExitFailed},
-    {"plan", "chooses the order of commands, streams and buffer addresses",
-     buildPlan, verifyPlanned, nullptr, kExitFailed},
-    {"kernels", "generates machine code for every kernel", nullptr, nullptr,
-     nullptr, kExitFailed},
-    {"binary", "writes tables, constants and the output file", nullptr, nullptr,
-     nullptr, kExitFailed},
+    {"plan", "chooses the order of commands, streams and addresses", buildPlan,
+     verifyPlanned, nullptr, kExitFailed},
+    {"kernels", "generates machine code for each distinct kernel", nullptr,
+     nullptr, nullptr, kExitFailed},
+    {"binary", "writes the output file: tables, constants, code", nullptr,
+     nullptr, nullptr, kExitFailed},
 };
 
 llvm::ArrayRef<Phase> compiler::phaseTable() { return phases; }

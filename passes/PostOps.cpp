@@ -201,6 +201,27 @@ SmallVector<int64_t> biasDims(Operation *contraction) {
   return {};
 }
 
+std::optional<exec::PostOpKind> unaryKind(Operation *op) {
+  if (isa<ir::ReluOp>(op))
+    return exec::PostOpKind::relu;
+  if (isa<ir::SigmoidOp>(op))
+    return exec::PostOpKind::sigmoid;
+  if (isa<ir::TanhOp>(op))
+    return exec::PostOpKind::tanh;
+  if (auto gelu = dyn_cast<ir::GeluOp>(op))
+    return gelu.getForm() == ir::GeluForm::erf ? exec::PostOpKind::gelu_erf
+                                               : exec::PostOpKind::gelu_tanh;
+  return std::nullopt;
+}
+
+Value otherOperand(Operation *op, Value value) {
+  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(op))
+    return {};
+  Value other =
+      op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);
+  return other == value ? Value() : other;
+}
+
 std::optional<PostOp> matchPostOp(Operation *op, Value value,
                                   ArrayRef<int64_t> biasDims,
                                   ArrayRef<int64_t> strides) {
@@ -209,15 +230,8 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value,
     return gate->members.back() == op
                ? std::optional(PostOp{gate->kind, {}, {}, {}})
                : std::nullopt;
-  if (isa<ir::ReluOp>(op))
-    return PostOp{exec::PostOpKind::relu, {}, {}, {}};
-  if (auto gelu = dyn_cast<ir::GeluOp>(op))
-    return PostOp{gelu.getForm() == ir::GeluForm::erf
-                      ? exec::PostOpKind::gelu_erf
-                      : exec::PostOpKind::gelu_tanh,
-                  {},
-                  {},
-                  {}};
+  if (std::optional<exec::PostOpKind> kind = unaryKind(op))
+    return PostOp{*kind, {}, {}, {}};
   if (auto grad = dyn_cast<ir::GeluGradOp>(op)) {
     std::optional<PostOp> post = grad.getGrad() == value &&
                                          grad.getX() != value &&
@@ -233,16 +247,8 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value,
       return std::nullopt;
     return PostOp{exec::PostOpKind::relu_grad, where.getCondition(), {}, {}};
   }
-  if (isa<ir::SigmoidOp>(op))
-    return PostOp{exec::PostOpKind::sigmoid, {}, {}, {}};
-  if (isa<ir::TanhOp>(op))
-    return PostOp{exec::PostOpKind::tanh, {}, {}, {}};
-  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(op))
-    return std::nullopt;
-
-  Value other =
-      op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);
-  if (other == value)
+  Value other = otherOperand(op, value);
+  if (!other)
     return std::nullopt;
   if (isa<ir::AddOp>(op))
     return matchAdd(other, biasDims, strides);

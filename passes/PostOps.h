@@ -58,6 +58,13 @@ ir::GeluOp keptGelu(mlir::Value value);
 /// True when `compare` is `relu` > 0: the mask of the gradient of a relu.
 bool isReluMask(mlir::Operation *compare, mlir::Value relu);
 
+/// The kind of `op` if it is a function of its only operand that calls apply.
+std::optional<exec::PostOpKind> unaryKind(mlir::Operation *op);
+
+/// The operand besides `value` if `op` is one of the post-ops with two operands
+/// and uses `value` once; else null.
+mlir::Value otherOperand(mlir::Operation *op, mlir::Value value);
+
 /// What `op` does to `value`, one of its operands; nothing if it is not a
 /// post-op. The elements of `value` are stored with `strides`; an added tensor
 /// must have the same.

@@ -23,7 +23,7 @@
 namespace sinter::passes {
 
 /// What an op becomes on a target.
-enum class Placement {
+enum class Implementation {
   Generated,   // part of a kernel: the code generator emits it
   Library,     // one library call
   Alias,       // no code: the result is the bytes of the operand (reshape)
@@ -39,6 +39,8 @@ struct CodeGenOptions {
       1; // kernels are compiled in parallel; the bytes do not depend on it
   unsigned optLevel = 2;
   CodeForm form = CodeForm::Machine;
+  /// Kernels count in 64 bits as if their tensors were large; for tests.
+  bool hasWideCounts = false;
 };
 
 /// All kernels of a program for one GPU architecture.
@@ -73,7 +75,8 @@ public:
   /// What `op` becomes; composites for which `keepsComposite` is false are not
   /// asked about. For Unsupported, `reason` says in a few words what is
   /// missing.
-  virtual Placement place(mlir::Operation *op, std::string &reason) const = 0;
+  virtual Implementation implementationOf(mlir::Operation *op,
+                                          std::string &reason) const = 0;
 
   /// True when the target implements this composite better than its
   /// decomposition. `narrow` is the type of 16-bit floats that the precision

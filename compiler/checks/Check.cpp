@@ -60,7 +60,7 @@ ExitCode compiler::checkCoverage(const Options &options, CompileState state,
     return code;
   compilation.model = std::move(model);
   // The last phase that may refuse the model or the options. Later phases fail
-  // only for lack of memory.
+  // only for lack of memory; contracts, which need the plan, were refused.
   ExitCode code = compilation.run(*findPhase("precision"));
   if (code == kExitDone)
     code = compilation.checkExport();

@@ -193,7 +193,8 @@ mlir::LogicalResult compiler::verifyLayout(mlir::ModuleOp module,
     auto dot = mlir::dyn_cast<ir::DotGeneralOp>(op);
     std::string reason;
     if (reports.full() || !dot ||
-        context.target.place(op, reason) != passes::Placement::Library ||
+        context.target.implementationOf(op, reason) !=
+            passes::Implementation::Library ||
         passes::isMatmulExpressible(dot))
       return;
     reports.report(op) << "'" << op->getName()
@@ -227,7 +228,8 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
             mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp>(op) ||
             passes::targetOf(module, ir::deviceNumber(function),
                              context.devices, &context.target)
-                    ->place(&op, reason) == passes::Placement::Alias)
+                    ->implementationOf(&op, reason) ==
+                passes::Implementation::Alias)
           continue;
         reports.report(&op) << "'" << op.getName() << "' is in no fusion";
       }

@@ -172,6 +172,9 @@ static std::string checkOutput(const Options &options) {
           phaseIndex(*findPhase("plan")))
     return "--require applies to planned programs; --stop-after=" +
            options.stopAfter + " ends before the plan";
+  if (!options.contracts.empty() && options.check)
+    return "--require applies to planned programs; --check ends before the "
+           "plan";
   if (options.check) // nothing is written
     return "";
   if (options.output.empty())

@@ -104,15 +104,12 @@ void takeWidening(Value value, SmallVectorImpl<Operation *> &members) {
 
 bool takeEpilogueStep(Operation *user, Value value, Operation *contraction,
                       SmallVectorImpl<Operation *> &members) {
-  if (isa<ir::ReluOp, ir::GeluOp, ir::SigmoidOp, ir::TanhOp>(user)) {
+  if (unaryKind(user)) {
     members.push_back(user);
     return true;
   }
-  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(user))
-    return false;
-  Value other =
-      user->getOperand(0) == value ? user->getOperand(1) : user->getOperand(0);
-  if (other == value)
+  Value other = otherOperand(user, value);
+  if (!other)
     return false;
   if (isSplat(other) && isa<ir::AddOp>(user)) {
     std::optional<int64_t> dim = biasDim(contraction);

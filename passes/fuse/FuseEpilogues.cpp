@@ -113,7 +113,8 @@ private:
   bool fuse(Operation *contraction, LibraryEpilogues &library) {
     std::string reason;
     bool isGenerated =
-        target && target->place(contraction, reason) == Placement::Generated;
+        target && target->implementationOf(contraction, reason) ==
+                      Implementation::Generated;
     Epilogue epilogue =
         isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;

@@ -70,7 +70,8 @@ void moveWideningAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
 bool isCalled(Operation *op, const Target *target) {
   std::string reason;
   return op && ir::isContraction(op) &&
-         (!target || target->place(op, reason) == Placement::Library);
+         (!target ||
+          target->implementationOf(op, reason) == Implementation::Library);
 }
 
 } // namespace

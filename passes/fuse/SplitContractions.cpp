@@ -97,7 +97,8 @@ public:
         getOperation().getOps<ir::DotGeneralOp>());
     for (ir::DotGeneralOp dot : dots) {
       std::string reason;
-      if (!target || target->place(dot, reason) != Placement::Generated)
+      if (!target ||
+          target->implementationOf(dot, reason) != Implementation::Generated)
         continue;
       int64_t stretches = stretchesOf(dot);
       if (stretches == 1)

@@ -330,7 +330,7 @@ private:
     const Target *its = targetFor(dot, map);
     std::string reason;
     return its->traits().hasExpensiveLaunches &&
-           its->place(dot, reason) == Placement::Library;
+           its->implementationOf(dot, reason) == Implementation::Library;
   }
 
   const Target *target = nullptr;

@@ -150,9 +150,9 @@ private:
     if (!isa<ir::SinterDialect>(op->getDialect()) || isa<ir::CopyOp>(op))
       return;
     std::string reason;
-    Placement placement = target.place(op, reason);
-    libraryCalls += placement == Placement::Library;
-    if (placement == Placement::Unsupported)
+    Implementation implementation = target.implementationOf(op, reason);
+    libraryCalls += implementation == Implementation::Library;
+    if (implementation == Implementation::Unsupported)
       unsupported.add(target.name(), place::unsupportedText(op, reason), op);
   }
 

@@ -132,8 +132,8 @@ bool Rounding::mayTakeMask(Operation *user, Operation *contraction) const {
 /// that it adds on the way must have the same type, so they are rounded too.
 Value Rounding::endOfEpilogue(Operation *contraction) {
   std::string ignored;
-  bool isGenerated =
-      target && target->place(contraction, ignored) == Placement::Generated;
+  bool isGenerated = target && target->implementationOf(contraction, ignored) ==
+                                   Implementation::Generated;
   Value value = contraction->getResult(0);
   ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
   SmallVector<int64_t> dims = biasDims(contraction),
@@ -186,7 +186,9 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
 void Rounding::roundResult(Operation *contraction) {
   // A library that cannot store float32 rounds the result for all users.
   std::string ignored;
-  if (target && target->place(contraction, ignored) == Placement::Library &&
+  if (target &&
+      target->implementationOf(contraction, ignored) ==
+          Implementation::Library &&
       !target->canFuseEpilogue(contraction, {})) {
     mark(contraction->getResult(0), "the library stores it in 16 bits");
     storedNarrow.insert(contraction->getResult(0));

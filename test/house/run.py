@@ -18,6 +18,7 @@ import device_names
 import doc_paths
 import include_rules
 import pass_names
+import phase_table
 import tidiness
 import vendor_names
 import written_names
@@ -95,7 +96,8 @@ def main():
               ("vendor names", vendor_names.check, vendor_names.GOOD, vendor_names.BAD),
               ("names written once", written_names.check, written_names.GOOD,
                written_names.BAD),
-              ("paths in pages", doc_paths.check, doc_paths.GOOD, doc_paths.BAD)]
+              ("paths in pages", doc_paths.check, doc_paths.GOOD, doc_paths.BAD),
+              ("table of phases", phase_table.check, phase_table.GOOD, phase_table.BAD)]
     for check, (good, bad) in tidiness.SAMPLES.items():
         checks.append((check.__name__, check, good, bad))
     results = []

@@ -15,6 +15,7 @@ FOLDER is a clone of the project with a build in build/release; nothing else may
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -75,11 +76,19 @@ def fails(tree, check):
     else:
         program, _, test = check.partition(":")
         command = [findProgram(tree, program), "--abort"] + ([test] if test else [])
+    # A check may leave processes that never end.
+    process = subprocess.Popen(command, cwd=tree, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        return subprocess.run(command, cwd=tree, timeout=900, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode != 0
+        return process.wait(timeout=900) != 0
     except subprocess.TimeoutExpired:
         return True
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
 
 
 def compile_(tree, silences):

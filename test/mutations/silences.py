@@ -128,7 +128,8 @@ SILENCES = [
             "if (manifest.batch != order_.batch)", "if (false)",
             ("test/e2e/trainer/resume-recipe.test",)),
     Silence("other-data", HARNESS + "TrainerResume.cpp",
-            "if (!sameData && !options_.acceptDatasetChange)", "if (false)", (RUNTIME,)),
+            "if (!sameData && !options_.acceptDatasetChange)", "if (false)",
+            (RUNTIME + ":resume: only with the same run",)),
     Silence("not-finite-saved", HARNESS + "TrainerSave.cpp",
             "[&] { return session_->states().checkFinite(session_->program()); });",
             "[&] { return Status(); });", (RUNTIME, "test/e2e/nonfinite/injections.test")),
@@ -230,7 +231,7 @@ SILENCES = [
     # Programs, names and the machine.
     Silence("two-threads-at-once", "runtime/exec/CApi.cpp",
             "if (program.isBusy.exchange(true, std::memory_order_acquire))", "if (false)",
-            (RUNTIME,)),
+            (RUNTIME + ":program: a second thread is told to wait",)),
     Silence("output-over-input", "compiler/emit/OutputFile.cpp",
             "if (!error && fs::is_regular_file(status) && fs::equivalent(path, input))",
             "if (false)", ("test/compiler/emit/name.test",)),

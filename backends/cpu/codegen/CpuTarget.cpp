@@ -63,19 +63,20 @@ public:
   StringRef name() const override { return kind().name; }
   passes::DeviceTraits traits() const override { return kind().traits; }
 
-  passes::Placement place(Operation *op, std::string &reason) const override {
+  passes::Implementation implementationOf(Operation *op,
+                                          std::string &reason) const override {
     if (ir::isContraction(op)) {
       // SINTER_MAX_SPATIAL_DIMS (abi.h), plus batch and channels.
       if (!isa<ir::DotGeneralOp>(op) &&
           ir::tensorType(op->getOperand(0)).getRank() > 5) {
         reason = "not available over more than 3 spatial dimensions";
-        return passes::Placement::Unsupported;
+        return passes::Implementation::Unsupported;
       }
-      return passes::Placement::Library;
+      return passes::Implementation::Library;
     }
     if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
-      return passes::Placement::Alias;
-    return passes::Placement::Generated;
+      return passes::Implementation::Alias;
+    return passes::Implementation::Generated;
   }
 
   bool keepsComposite(Operation *op, FloatType) const override {

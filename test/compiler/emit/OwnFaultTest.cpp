@@ -33,15 +33,15 @@ public:
     traits.isHost = true;
     return traits;
   }
-  passes::Placement place(mlir::Operation *op,
-                          std::string &reason) const override {
+  passes::Implementation implementationOf(mlir::Operation *op,
+                                          std::string &reason) const override {
     if (fault_ == Fault::Breaks && mlir::isa<ir::ReduceOp>(op))
       op->setAttr("dims", mlir::DenseI64ArrayAttr::get(op->getContext(), {7}));
     if (fault_ == Fault::Unsupported) {
       reason = "nothing is";
-      return passes::Placement::Unsupported;
+      return passes::Implementation::Unsupported;
     }
-    return passes::Placement::Generated;
+    return passes::Implementation::Generated;
   }
   bool keepsComposite(mlir::Operation *, mlir::FloatType) const override {
     return false;

@@ -26,8 +26,9 @@ public:
   explicit NoKernels(std::string name = "none") : name_(std::move(name)) {}
   llvm::StringRef name() const override { return name_; }
   passes::DeviceTraits traits() const override { return {}; }
-  passes::Placement place(mlir::Operation *, std::string &) const override {
-    return passes::Placement::Library;
+  passes::Implementation implementationOf(mlir::Operation *,
+                                          std::string &) const override {
+    return passes::Implementation::Library;
   }
   bool keepsComposite(mlir::Operation *, mlir::FloatType) const override {
     return true;
