@@ -59,6 +59,7 @@ enum DescriptorType : int {
 enum Attribute : int {
   pointwiseMode = 0,
   pointwiseMathPrecision = 1,
+  pointwiseNanPropagation = 2,
   pointwiseReluLower = 3,
   pointwiseReluUpper = 4,
   pointwiseReluSlope = 5,
@@ -153,6 +154,7 @@ enum AttributeType : int {
   typePointer = 6,
   typeConvMode = 7,
   typeHeuristicMode = 8,
+  typeNanPropagation = 10,
   typeNumericalNote = 11,
   typePointwiseMode = 14,
   typeDescriptor = 15,
@@ -180,6 +182,7 @@ enum PointwiseMode : int32_t {
   binarySelect = 601,
 };
 
+enum NanPropagation : int32_t { dropNan = 0, propagateNan = 1 };
 enum ReductionOperator : int32_t { reduceAdd = 0, reduceMax = 3 };
 enum HeuristicMode : int32_t { heuristicFallback = 2, heuristicA = 3 };
 enum NumericalNote : int32_t {

@@ -41,11 +41,23 @@ void takeScratch(DnnGraph &graph, const SdpaShape &shape) {
   graph.scratchBytes = static_cast<uint64_t>(end) * sizeof(float);
 }
 
+/// NVIDIA's own frontend refuses these versions for attention in 16 bits, for
+/// known defects.
+Status checkVersion(const DnnContext &context) {
+  const size_t version = context.api().getVersion();
+  if (version != 91000 && version != 91001)
+    return {};
+  return {SINTER_DEVICE_FAILED,
+          context.version() + " has defects in attention: install cuDNN 9.10.2 "
+                              "or newer, or compile with --libraries=cublaslt"};
+}
+
 } // namespace
 
 Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
     const DnnContext &context, const sinter_command &command,
     const LibraryOptions &options, const ZeroFill &zeroFill) {
+  SINTER_RETURN_IF_ERROR(checkVersion(context));
   const auto &p = *command.attention.params;
   SdpaShape shape;
   shape.dtype = p.dtype;

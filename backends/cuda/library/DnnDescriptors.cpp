@@ -127,6 +127,10 @@ DnnDesc DnnMaker::makePointwise(const DnnOperation &operation,
   setOne(pointwise, dnn::pointwiseMode, dnn::typePointwiseMode, operation.mode);
   setOne(pointwise, dnn::pointwiseMathPrecision, dnn::typeDataType,
          operation.mathType);
+  // Otherwise a NaN becomes 0, and nobody finds where it came from.
+  if (operation.mode == dnn::reluForward)
+    setOne(pointwise, dnn::pointwiseNanPropagation, dnn::typeNanPropagation,
+           dnn::propagateNan);
   if (operation.mode == dnn::reluForward && operation.hasUpper)
     setOne(pointwise, dnn::pointwiseReluUpper, dnn::typeDouble,
            static_cast<double>(operation.upper));

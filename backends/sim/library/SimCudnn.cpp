@@ -70,6 +70,7 @@ struct Attribute {
 constexpr Attribute attributes[] = {
     {dnn::pointwiseDesc, dnn::pointwiseMode, dnn::typePointwiseMode},
     {dnn::pointwiseDesc, dnn::pointwiseMathPrecision, dnn::typeDataType},
+    {dnn::pointwiseDesc, dnn::pointwiseNanPropagation, dnn::typeNanPropagation},
     {dnn::pointwiseDesc, dnn::pointwiseReluLower, dnn::typeDouble},
     {dnn::pointwiseDesc, dnn::pointwiseReluUpper, dnn::typeDouble},
     {dnn::pointwiseDesc, dnn::pointwiseSwishBeta, dnn::typeDouble},

@@ -257,6 +257,8 @@ private:
     case dnn::binarySelect:
       return t != T(0) ? x : b;
     case dnn::reluForward:
+      if (std::isnan(x) && !op.propagatesNan)
+        return T(op.lower);
       x = x <= T(op.lower) ? T(op.lower) : x;
       return op.hasUpper && x > T(op.upper) ? T(op.upper) : x;
     case dnn::tanhForward:

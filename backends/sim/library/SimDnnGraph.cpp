@@ -100,6 +100,9 @@ std::string SimDnnGraph::addOperation(const DnnObject &object) {
     const DnnObject &step = *object.object(dnn::opPointwiseDesc);
     operation.mode = step.one<int32_t>(dnn::pointwiseMode, -1);
     operation.lower = step.one<double>(dnn::pointwiseReluLower, 0);
+    operation.propagatesNan =
+        step.one<int32_t>(dnn::pointwiseNanPropagation, dnn::dropNan) ==
+        dnn::propagateNan;
     operation.hasUpper = step.has(dnn::pointwiseReluUpper);
     operation.upper = step.one<double>(dnn::pointwiseReluUpper, 0);
     operation.swishBeta = step.one<double>(dnn::pointwiseSwishBeta, 1);

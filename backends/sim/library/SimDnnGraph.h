@@ -65,7 +65,7 @@ struct SimOperation {
   int64_t output = 0, squares = 0; // `squares`: only for statistics
   std::vector<int64_t> strides, dilations, prePads, postPads;
   double lower = 0, upper = 0, swishBeta = 1;
-  bool hasUpper = false;
+  bool hasUpper = false, propagatesNan = false;
   int64_t axis = 0;
 
   std::vector<int64_t> results() const {

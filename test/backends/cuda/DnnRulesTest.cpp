@@ -5,13 +5,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/ConvPlan.h"
+#include "backends/cuda/library/DnnConv.h"
 #include "backends/cuda/library/DnnPlan.h"
 #include "backends/sim/library/SimCudnn.h"
 #include "backends/sim/library/SimMemory.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 using namespace sinter;
 using namespace sinter::cuda;
@@ -85,6 +90,60 @@ void breaks(const char *rule, const std::function<void(Run &)> &change) {
 
 TEST_CASE("cuDNN rules: a valid graph runs", "[dnn]") {
   REQUIRE(Run().run() == "");
+}
+
+TEST_CASE("cuDNN rules: a relu passes NaN on if it is told to", "[dnn]") {
+  auto *x = reinterpret_cast<float *>(Run::memory[X]);
+  auto *y = reinterpret_cast<float *>(Run::memory[Y]);
+  constexpr int results = 2 * 8 * 6 * 6;
+  auto countNan = [&] {
+    return std::count_if(y, y + results,
+                         [](float value) { return std::isnan(value); });
+  };
+  std::fill_n(x, 2 * 4 * 6 * 6, std::numeric_limits<float>::quiet_NaN());
+  CHECK(Run().run() == "");
+  CHECK(countNan() == results);
+  // Without the attribute the library makes 0 of it.
+  static int numSet;
+  numSet = 0;
+  dnn::Api api = sim::dnnApi();
+  api.backendSetAttribute = [](dnn::Desc desc, int attribute, int type,
+                               int64_t count, const void *values) {
+    if (attribute == dnn::pointwiseNanPropagation && ++numSet)
+      return int(dnn::statusSuccess);
+    return sim::dnnApi().backendSetAttribute(desc, attribute, type, count,
+                                             values);
+  };
+  Run dropped;
+  auto context = DnnContext::create(api);
+  REQUIRE(context.ok());
+  auto plan = DnnPlan::build(**context, dropped.graph, {});
+  REQUIRE(plan.ok());
+  CHECK(numSet == 1);
+  CHECK(
+      plan->execute(dropped.ids, dropped.addresses, dropped.workspace, nullptr)
+          .ok());
+  CHECK(countNan() == 0);
+  std::fill_n(x, 2 * 4 * 6 * 6, 0.0f);
+}
+
+TEST_CASE("cuDNN rules: versions with defects in attention", "[dnn]") {
+  static size_t version;
+  dnn::Api api = sim::dnnApi();
+  api.getVersion = [] { return version; };
+  sinter_attention attention{};
+  sinter_command command = test::callOf(&attention);
+  for (auto [number, text] :
+       {std::pair<size_t, const char *>{91000, "9.10.0"}, {91001, "9.10.1"}}) {
+    version = number;
+    auto context = DnnContext::create(api);
+    REQUIRE(context.ok());
+    auto call = prepareDnnAttention(**context, command, {}, nullptr);
+    CHECK(call.status().message() ==
+          std::string("cuDNN ") + text +
+              " has defects in attention: install cuDNN 9.10.2 or newer, or "
+              "compile with --libraries=cublaslt");
+  }
 }
 
 TEST_CASE("cuDNN rules: tensors", "[dnn]") {
