@@ -46,7 +46,8 @@ static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
     if (!matchesAny(pattern, names))
       return "--allow-cpu=" + pattern + kNone;
   if (options.train.enabled)
-    for (StringRef part : {ir::kLossPart, ir::kClipPart, ir::kOptimizerPart})
+    for (StringRef part :
+         {ir::kLossPart, ir::kLossScalePart, ir::kClipPart, ir::kOptimizerPart})
       names.insert(part);
   for (const std::string &pattern : options.keepFp32.each)
     if (!matchesAny(pattern, names))

@@ -62,9 +62,9 @@ Status Executor::fillOperands(uint32_t index) {
   const sinter_command &command = entry_->commands[index];
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     const sinter_slice &slice = command.slices[i];
-    if (slice.space == SINTER_SPACE_CONSTANT ||
-        slice.space == SINTER_SPACE_STATE)
-      continue;
+    if (slice.space != SINTER_SPACE_ARENA &&
+        slice.space != SINTER_SPACE_INPUT && slice.space != SINTER_SPACE_OUTPUT)
+      continue; // has its value
     auto *to = static_cast<uint8_t *>(buffers_[0][step.firstBuffer + i]);
     for (uint64_t at = 0; at < slice.sizeBytes; at += most)
       SINTER_RETURN_IF_ERROR(

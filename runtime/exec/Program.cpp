@@ -234,9 +234,8 @@ Status Program::bindScratch(uint32_t index) {
   return {};
 }
 
-/// Leaves the arena as loadPlace left it, and the states with their initial
-/// values.
-Status Program::chooseCalls(uint32_t index) {
+/// Leaves the arena as loadPlace left it. True if states may have changed.
+Result<bool> Program::chooseCalls(uint32_t index) {
   Place &place = places_[index];
   bool hasRun = false;
   for (Executor &executor : executors_) {
@@ -246,13 +245,13 @@ Status Program::chooseCalls(uint32_t index) {
     hasRun |= *ran;
   }
   if (!hasRun)
-    return {};
+    return false;
   if (uint64_t sizeBytes = stateBytes(*artifact_, index))
     SINTER_RETURN_IF_ERROR(
         place.device->fill(*place.stream, place.states, 0, sizeBytes));
   SINTER_RETURN_IF_ERROR(place.device->synchronize());
   place.device->discard(place.arena, arenaBytes(*artifact_, index));
-  return initializeStates();
+  return true;
 }
 
 Status Program::load() {
@@ -287,9 +286,14 @@ Status Program::load() {
     SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());
   }
   SINTER_RETURN_IF_ERROR(initializeStates());
-  for (uint32_t i = 0; i < places_.size(); ++i)
-    SINTER_RETURN_IF_ERROR(chooseCalls(i));
-  return {};
+  bool haveChanged = false;
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    Result<bool> changed = chooseCalls(i);
+    if (!changed.ok())
+      return changed.status();
+    haveChanged |= *changed;
+  }
+  return haveChanged ? initializeStates() : Status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -373,7 +377,10 @@ Status Program::join(const sinter_rank &rank) {
 }
 
 void Program::leave() {
-  (void)finishRuns(); // the caller has the error of a run that failed
+  // After a run that failed, another one may be under way.
+  (void)finishRuns();
+  for (Place &place : places_)
+    (void)place.device->synchronize();
   for (Executor &executor : executors_)
     executor.dropGraphs();
   places_.front().group.reset();

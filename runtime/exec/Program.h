@@ -114,7 +114,7 @@ private:
   }
   Status initializeStates();
   Status bindScratch(uint32_t place);
-  Status chooseCalls(uint32_t index);
+  Result<bool> chooseCalls(uint32_t index);
   Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,
                              const char *purpose);
   Result<Executor *> check(const char *entry, const void *const *inputs,

@@ -208,13 +208,9 @@ public:
   Status bind(const Scratch &, int) override { return {}; }
   Status run(void *const *buffers, const CallContext &) override {
     ++seen_.calls;
-    for (int i = 0; isComparing_ && i < n; ++i) {
-      const float x = at<const float>(buffers[0], i);
-      seen_.zeros += x == 0;
-      seen_.notFinite += !std::isfinite(x);
-    }
     if (seen_.calls == 1)
       seen_.weight = at<const float>(buffers[1]);
+    x_ = static_cast<const float *>(buffers[0]);
     at<float>(buffers[1]) = 77; // a call may write states
     std::memset(buffers[2], 0, bytes);
     return {};
@@ -223,13 +219,17 @@ public:
   void select(int) override {}
   void choose(std::span<const double> leastUs) override {
     CHECK(leastUs.size() == 2);
-    isComparing_ = false;
+    // The copies that were queued before the calls are done.
+    for (int i = 0; i < n; ++i) {
+      seen_.zeros += x_[i] == 0;
+      seen_.notFinite += !std::isfinite(x_[i]);
+    }
   }
   std::string description() const override { return "zeros"; }
 
 private:
   Seen &seen_;
-  bool isComparing_ = true;
+  const float *x_ = nullptr;
 };
 
 class ZeroLibrary final : public Library {
@@ -279,7 +279,7 @@ TEST_CASE("cuda program: ways of a call are timed on random numbers",
   INFO(made.status().message());
   REQUIRE(made.ok());
   CHECK(seen.calls >= 2);
-  CHECK(seen.zeros < n / 100);
+  CHECK(seen.zeros < n / 100); // bf16 numbers
   CHECK(seen.notFinite == 0);
   // States have their values, and get them back.
   CHECK(seen.weight == 5);

@@ -82,8 +82,11 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
   shape.queryGrad = stridesOf(p.queryGrad);
   shape.keyGrad = stridesOf(p.keyGrad);
   shape.valueGrad = stridesOf(p.valueGrad);
-  DnnGraph graph = sdpaBackward(shape, options.deterministic);
+  // The compiler counts the scratch of the ordered form, for all programs.
+  LibraryOptions ordered = options;
+  ordered.deterministic = true;
+  DnnGraph graph = sdpaBackward(shape, ordered.deterministic);
   takeScratch(graph, shape);
   return prepareDnnGraph(context, command, std::move(graph),
-                         "cuDNN attention gradient", options, zeroFill);
+                         "cuDNN attention gradient", ordered, zeroFill);
 }

@@ -56,6 +56,8 @@ public:
       add("u", operation.upper);
     add("a", operation.axis);
     add("c", int64_t(operation.mathType));
+    if (operation.mode == dnn::reluForward)
+      text += " nan"; // is passed on
     text += " )";
   }
 };

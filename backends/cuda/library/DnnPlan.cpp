@@ -255,6 +255,9 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
                       " that it was promised; compile the program with "
                       "--workspace=" +
                       std::to_string(leastBytes));
+  // The device's own failure is not a lack of engines.
+  if (plans.empty() && failure.code() == SINTER_DEVICE_FAILED)
+    return failure;
   if (plans.empty())
     return Status(
         SINTER_UNSUPPORTED,

@@ -63,8 +63,9 @@ Status check(const nccl::Api &api, int code, const char *what) {
                                     std::to_string(code) + ")"};
 }
 
-/// ncclCommAbort frees the communicator, so it waits this long for a call that
-/// another thread is in. That call may itself wait for a replica that is gone.
+/// ncclCommAbort frees the communicator, so the thread that aborts first waits
+/// this long for a call that another thread is in. That call may itself wait
+/// for a replica that is gone.
 constexpr std::chrono::seconds longestCall(2);
 
 class NcclGroup final : public Communicator {

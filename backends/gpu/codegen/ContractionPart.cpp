@@ -35,7 +35,7 @@ constexpr int64_t kMostUnrolled = 8;
 
 /// Columns of a tile that a thread stores together.
 struct StoredColumns {
-  Value first;              // of all columns, i32
+  Value first;              // of all columns
   SmallVector<Value> loops; // the values of the loops of the columns
 };
 
@@ -99,9 +99,9 @@ private:
   Threads *t = nullptr;
   std::optional<OperandTile> tileA, tileB;
   Value shared;                  // tiles of both operands, one after the other
-  Value threadRow, threadColumn; // the first of this thread, in the tile, i32
+  Value threadRow, threadColumn; // the first of this thread, in the tile
   Value group;                   // of this thread; null: there is one
-  Value firstRow, firstColumn;   // of the tile, i32
+  Value firstRow, firstColumn;   // of the tile
 };
 
 ContractionPart::ContractionPart(std::shared_ptr<codegen::Nest> nestIn,

@@ -256,8 +256,6 @@ void DirectPart::emit(Threads &threads, ArrayRef<Value> inputs,
 } // namespace
 
 bool isDirect(const Contraction &c) {
-  if (results(c) > std::numeric_limits<int32_t>::max())
-    return false;
   constexpr int64_t kFewSteps = 4, kFewLines = 2;
   int64_t depth = c.size(ProductDim::depth);
   if (depth <= kFewSteps)

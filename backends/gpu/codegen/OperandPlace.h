@@ -11,7 +11,7 @@
 
 namespace sinter::gpu {
 
-/// The values (i32) of the loops that make up `index`, outermost first.
+/// The values (counts) of the loops that make up `index`, outermost first.
 llvm::SmallVector<mlir::Value> splitIndex(Threads &t, mlir::Value index,
                                           llvm::ArrayRef<int64_t> loops);
 
@@ -34,7 +34,7 @@ class OperandPlace {
 public:
   OperandPlace(Threads &threads, const codegen::ProductOperand &operand);
 
-  /// This address with the loops of `dim` set to `values` (i32).
+  /// This address with the loops of `dim` set to `values` (counts).
   OperandPlace at(codegen::ProductDim dim,
                   llvm::ArrayRef<mlir::Value> values) const;
 
@@ -51,7 +51,7 @@ private:
   Threads *t;
   const codegen::ProductOperand *operand;
   mlir::Value linear;                     // i64, without windows
-  llvm::SmallVector<mlir::Value> windows; // i32, before division
+  llvm::SmallVector<mlir::Value> windows; // counts, before division
 };
 
 } // namespace sinter::gpu

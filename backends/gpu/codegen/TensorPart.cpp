@@ -72,7 +72,7 @@ private:
   // While code is emitted.
   Threads *t = nullptr;
   std::optional<TensorTile> tileA, tileB;
-  Value firstRow, firstColumn; // of the tile, i32
+  Value firstRow, firstColumn; // of the tile
   Value warpRow, warpColumn;   // of the warp in the tile
 };
 

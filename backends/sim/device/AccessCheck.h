@@ -8,8 +8,9 @@
 // atomic operation of each, with a fence on both sides: after the earlier
 // access and before the first operation, and after the second operation and
 // before the later access (this is how the last block of a launch reads what
-// the others wrote). Shuffles and votes do not order memory. Launches with
-// checks run on one worker.
+// the others wrote). Fences and operations are counted for a block, not for
+// each of its threads, and only the last ones are kept. Shuffles and votes do
+// not order memory. Launches with checks run on one worker.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H

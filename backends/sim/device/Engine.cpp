@@ -127,7 +127,8 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
   if (isChecked) {
     if (!races_)
       races_ = std::make_unique<RaceShadow>();
-    races_->beginLaunch(numBlocks, info->flags & SINTER_SIM_ATOMICS);
+    races_->beginLaunch(launch.firstBlock + numBlocks,
+                        info->flags & SINTER_SIM_ATOMICS);
     context.races = races_.get();
     if (!launch.ranges.empty())
       context.ranges = &ranges;

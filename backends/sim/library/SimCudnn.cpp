@@ -383,10 +383,8 @@ bool roundsOperands(const SimDnnGraph &graph, uint32_t engine) {
   return !narrow && engineNotes[engine] >> dnn::noteTensorCore & 1;
 }
 
-std::string checkEngine(uint32_t engine) {
-  if (engineNotes[engine] >> dnn::noteNondeterministic & 1)
-    return "the engine's sums have no fixed order";
-  return {};
+bool isUnordered(uint32_t engine) {
+  return engineNotes[engine] >> dnn::noteNondeterministic & 1;
 }
 
 int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
@@ -401,8 +399,6 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
                 "a finalized plan and variant pack are expected");
   const DnnObject &config = *plan->object(dnn::planEngineConfig);
   SimDnnGraph graph = graphOf(*config.object(dnn::heuristicGraph));
-  if (std::string broken = checkEngine(config.engine); !broken.empty())
-    return fail(dnn::statusBadParam, broken);
   auto *workspace = pack->one<uint8_t *>(dnn::packWorkspace, nullptr);
   if (!workspace)
     return fail(dnn::statusBadParam, "the plan's workspace of " +
@@ -422,7 +418,8 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
   if (std::string broken = graph.checkAddresses(addresses); !broken.empty())
     return fail(dnn::statusBadParam, broken);
   std::memset(workspace, 0xa5, workspaceBytes);
-  graph.compute(addresses, roundsOperands(graph, config.engine));
+  graph.compute(addresses, roundsOperands(graph, config.engine),
+                isUnordered(config.engine));
   return dnn::statusSuccess;
 }
 

@@ -13,9 +13,11 @@
 #include "runtime/base/Float16.h"
 #include "runtime/base/Gelu.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 using namespace sinter;
 using namespace sinter::sim;
@@ -66,8 +68,10 @@ std::vector<int64_t> broadcastStrides(const SimTensor &operand,
 template <typename T> class Evaluation {
 public:
   Evaluation(const SimDnnGraph &graph,
-             const std::map<int64_t, void *> &addresses, bool roundsOperands)
-      : graph_(graph), addresses_(addresses), roundsOperands_(roundsOperands) {}
+             const std::map<int64_t, void *> &addresses, bool roundsOperands,
+             bool isUnordered)
+      : graph_(graph), addresses_(addresses), roundsOperands_(roundsOperands),
+        isUnordered_(isUnordered) {}
 
   void run() {
     for (const SimOperation &operation : graph_.operations) {
@@ -161,17 +165,32 @@ private:
     switch (operation.kind) {
     case dnn::opPointwise:
       return pointwise(operation, result);
-    case dnn::opMatmul:
-      return matmul(operation, result);
-    case dnn::opReduction:
-      return reduce(operation, result);
     case dnn::opReshape:
       return reshape(operation, result);
     case dnn::opGenStats:
       return statistics(operation, result);
+    case dnn::opMatmul:
+      matmul(operation, result);
+      break;
+    case dnn::opReduction:
+      reduce(operation, result);
+      if (operation.mode != dnn::reduceAdd)
+        return;
+      break;
     default:
-      return convolve(operation, result);
+      convolve(operation, result);
     }
+    if (isUnordered_)
+      disturb(result);
+  }
+
+  /// Sums in another order in each call have other last bits.
+  static void disturb(std::vector<T> &sums) {
+    static std::atomic<uint64_t> numCalls;
+    std::minstd_rand random(static_cast<unsigned>(++numCalls));
+    for (T &sum : sums)
+      if (random() & 1)
+        sum = std::nextafter(sum, T(0));
   }
 
   static ConvTensor convTensor(const SimTensor &tensor) {
@@ -393,19 +412,19 @@ private:
 
   const SimDnnGraph &graph_;
   const std::map<int64_t, void *> &addresses_;
-  const bool roundsOperands_;
+  const bool roundsOperands_, isUnordered_;
   std::map<int64_t, std::vector<T>> values_;
 };
 
 } // namespace
 
 void SimDnnGraph::compute(const std::map<int64_t, void *> &addresses,
-                          bool roundsOperands) const {
+                          bool roundsOperands, bool isUnordered) const {
   bool wide = false;
   for (const SimOperation &operation : operations)
     wide |= operation.computeType == dnn::f64;
   if (wide)
-    Evaluation<double>(*this, addresses, false).run();
+    Evaluation<double>(*this, addresses, false, isUnordered).run();
   else
-    Evaluation<float>(*this, addresses, roundsOperands).run();
+    Evaluation<float>(*this, addresses, roundsOperands, isUnordered).run();
 }

@@ -87,8 +87,9 @@ struct SimDnnGraph {
   /// Empty, or the rule that the tensors' addresses violate.
   std::string checkAddresses(const std::map<int64_t, void *> &addresses) const;
   /// `roundsOperands`: convolutions round fp32 operands to tf32.
-  void compute(const std::map<int64_t, void *> &addresses,
-               bool roundsOperands) const;
+  /// `isUnordered`: sums have other last bits in each call.
+  void compute(const std::map<int64_t, void *> &addresses, bool roundsOperands,
+               bool isUnordered) const;
 
 private:
   std::string addTensor(const DnnObject *object, int64_t &id);

@@ -144,6 +144,26 @@ TEST_CASE("cuDNN rules: versions with defects in attention", "[dnn]") {
               " has defects in attention: install cuDNN 9.10.2 or newer, or "
               "compile with --libraries=cublaslt");
   }
+  version = 91002;
+  auto context = DnnContext::create(api);
+  REQUIRE(context.ok());
+  attention.dtype = SINTER_BF16;
+  attention.direction = SINTER_ATTENTION_FORWARD;
+  attention.batch = attention.heads = 1;
+  attention.queries = attention.keys = attention.depth = 64;
+  attention.scale = 1;
+  for (sinter_heads *heads :
+       {&attention.query, &attention.key, &attention.value, &attention.output})
+    *heads = {64 * 64, 64 * 64, 64};
+  sinter_slice slices[4] = {{SINTER_SPACE_ARENA, 0, 0, 8192},
+                            {SINTER_SPACE_ARENA, 0, 8192, 8192},
+                            {SINTER_SPACE_ARENA, 0, 16384, 8192},
+                            {SINTER_SPACE_ARENA, 0, 24576, 8192}};
+  command.slices = slices;
+  command.numSlices = 4;
+  command.numReads = 3;
+  auto call = prepareDnnAttention(**context, command, {}, nullptr);
+  CHECK(call.status().message() == "");
 }
 
 TEST_CASE("cuDNN rules: tensors", "[dnn]") {

@@ -223,7 +223,9 @@ std::pair<std::string, bool> leaveGroup(bool dropsGraph) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
+  REQUIRE(child >= 0);
   if (child == 0) {
+    alarm(60);                // in case a lock was held
     signal(SIGABRT, SIG_DFL); // not Catch's report
     dup2(ends[1], STDERR_FILENO);
     std::unique_ptr<rt::Graph> graph;
