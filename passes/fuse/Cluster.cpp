@@ -394,6 +394,9 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
         return std::nullopt;
       reduced.push_back(*own.front().asLoop());
     }
+    // The loops of `a` would reduce in another order.
+    if (!llvm::is_sorted(reduced))
+      return std::nullopt;
     if (a.hasReduction() && a.domain.reduced != reduced)
       return std::nullopt;
     merged.domain.reduced = reduced;

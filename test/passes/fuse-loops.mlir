@@ -316,3 +316,18 @@ func.func @other_condition(%p: tensor<64xf32> {sinter.state = @p}, %m: tensor<64
   %kept_m = sinter.where %all, %new_m, %m : tensor<64xi1>, tensor<64xf32>
   return %kept_p, %kept_m : tensor<64xf32>, tensor<64xf32>
 }
+
+// A kernel with the loops of the sum in another order would add in another order: the two stay
+// apart.
+// CHECK-LABEL: @reduced_in_another_order
+// CHECK: sinter.kernel loop({{.*}} over <[2, 5, 3] views
+// CHECK: sinter.kernel reduce({{.*}} over <[2, 3, 5] reduced [0, 1, 2] views
+func.func @reduced_in_another_order(%x: tensor<2x5x3xf32>, %w: tensor<2x5x3xf32>)
+    -> (tensor<2x5x3xf32>, tensor<f32>, tensor<2x5x3xf32>) {
+  %y = sinter.exp %x : tensor<2x5x3xf32>
+  %t = sinter.transpose %y perm [0, 2, 1] : (tensor<2x5x3xf32>) -> tensor<2x3x5xf32>
+  %s = sinter.reduce sum %t dims [0, 1, 2] : (tensor<2x3x5xf32>) -> tensor<f32>
+  %z = sinter.mul %y, %w : tensor<2x5x3xf32>
+  %v = sinter.sub %z, %y : tensor<2x5x3xf32>
+  return %z, %s, %v : tensor<2x5x3xf32>, tensor<f32>, tensor<2x5x3xf32>
+}
