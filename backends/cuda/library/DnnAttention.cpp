@@ -85,7 +85,7 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
   // The compiler counts the scratch of the ordered form, for all programs.
   LibraryOptions ordered = options;
   ordered.deterministic = true;
-  DnnGraph graph = sdpaBackward(shape, ordered.deterministic);
+  DnnGraph graph = sdpaBackward(shape, /*deterministic=*/true);
   takeScratch(graph, shape);
   return prepareDnnGraph(context, command, std::move(graph),
                          "cuDNN attention gradient", ordered, zeroFill);

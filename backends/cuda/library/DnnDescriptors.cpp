@@ -127,7 +127,8 @@ DnnDesc DnnMaker::makePointwise(const DnnOperation &operation,
   setOne(pointwise, dnn::pointwiseMode, dnn::typePointwiseMode, operation.mode);
   setOne(pointwise, dnn::pointwiseMathPrecision, dnn::typeDataType,
          operation.mathType);
-  // Otherwise a NaN becomes 0, and nobody finds where it came from.
+  // By default, cuDNN's ReLU turns NaN into 0, which hides it from loss scaling
+  // and from the checks for values that are not finite.
   if (operation.mode == dnn::reluForward)
     setOne(pointwise, dnn::pointwiseNanPropagation, dnn::typeNanPropagation,
            dnn::propagateNan);
