@@ -84,6 +84,10 @@ class Sinter_Trait<string name> : NativeOpTrait<name> {
 def Sinter_PrecisionAllow : Sinter_Trait<"PrecisionAllow">;
 def Sinter_PrecisionInfer : Sinter_Trait<"PrecisionInfer">;
 def Sinter_Contraction : Sinter_Trait<"Contraction">;
+def Sinter_View : Sinter_Trait<"View">;
+def Sinter_ChoosesElements : Sinter_Trait<"ChoosesElements">;
+def Sinter_CheaperByConstant : Sinter_Trait<"CheaperByConstant">;
+def Sinter_Transfer : Sinter_Trait<"Transfer">;
 def Sinter_ZeroGradient : Sinter_Trait<"ZeroGradient">;
 def Sinter_NotDifferentiable : Sinter_Trait<"NotDifferentiable">;
 def Sinter_OptimizerUpdate : Sinter_Trait<"OptimizerUpdate">;

@@ -109,12 +109,23 @@ def Sinter_RowsOpInterface : OpInterface<"RowsOpInterface"> {
   ];
 }
 
+def Sinter_SoloKernelOpInterface : OpInterface<"SoloKernelOpInterface"> {
+  let cppNamespace = "::sinter::ir";
+  let description = [{
+    An op that becomes a kernel on its own, because its loops are not those of its result. Others are fused.
+  }];
+  let methods = [
+    InterfaceMethod<"The kind of the kernel.", "::sinter::ir::KernelKind", "getKernelKind">
+  ];
+}
+
 // For ops whose answer is not the default: declares the method. Definitions are beside the ops of the family, or in
-// ops/IndexMaps.cpp, ops/Layouts.cpp and ops/Rows.cpp.
+// ops/IndexMaps.cpp, ops/Layouts.cpp, ops/Rows.cpp and ops/SoloKernels.cpp.
 def Sinter_IndexMap : DeclareOpInterfaceMethods<Sinter_IndexMapOpInterface, ["mapIndex"]>;
 def Sinter_ElementCost : DeclareOpInterfaceMethods<Sinter_ElementCostOpInterface, ["getElementCost"]>;
 def Sinter_CarriedLayout : DeclareOpInterfaceMethods<Sinter_LayoutOpInterface, ["getCarriedLayout"]>;
 def Sinter_ResultRows : DeclareOpInterfaceMethods<Sinter_RowsOpInterface, ["getResultRows"]>;
+def Sinter_SoloKernel : DeclareOpInterfaceMethods<Sinter_SoloKernelOpInterface>;
 // The default answer of ElementCostOpInterface.
 defvar Sinter_CheapAsLoad = Sinter_ElementCostOpInterface;
 

@@ -74,8 +74,7 @@ Interval rangeOfConstant(ConstantOp constant) {
 /// True when each element of the result is an element of an operand.
 bool choosesElements(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
-  return isa<MaxOp, MinOp, ReluOp, WhereOp, ConcatOp, ReshapeOp, TransposeOp,
-             BroadcastOp, SliceOp, ReverseOp, GatherOp, StopGradientOp>(op) ||
+  return op->hasTrait<ChoosesElements>() || isView(op) || isa<GatherOp>(op) ||
          (reduce && (reduce.getKind() == ReduceKind::max ||
                      reduce.getKind() == ReduceKind::min));
 }
@@ -116,8 +115,7 @@ Interval Intervals::compute(Value value, Operation *op) {
           [&](auto) { return Interval{0, 1}; })
       .Case<TanhOp, ErfOp, SinOp, CosOp, SignOp>(
           [&](auto) { return Interval{-1, 1}; })
-      .Case<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ReverseOp, GatherOp,
-            StopGradientOp>([&](auto) { return x(); })
+      .Case<ReverseOp, GatherOp, StopGradientOp>([&](auto) { return x(); })
       .Case([&](CastOp cast) {
         if (element.isInteger(1))
           return Interval{0, 1};

@@ -11,6 +11,8 @@ namespace sinter::ir {
 
 bool isContraction(Operation *op) { return op->hasTrait<Contraction>(); }
 
+bool isView(Operation *op) { return op && op->hasTrait<View>(); }
+
 bool isReduction(Operation *op) { return isa<ReduceOp, ArgReduceOp>(op); }
 
 ElementCost elementCost(Operation *op) {

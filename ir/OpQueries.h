@@ -21,6 +21,10 @@ bool isContraction(mlir::Operation *op);
 /// True for `reduce` and `arg_reduce`.
 bool isReduction(mlir::Operation *op);
 
+/// True for an op whose result is its operand under other sizes and strides;
+/// false for null.
+bool isView(mlir::Operation *op);
+
 /// The cost of computing one element.
 enum class ElementCost {
   free,    // reads no memory: the op is copied to each user, never stored

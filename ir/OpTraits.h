@@ -34,6 +34,24 @@ class PrecisionInfer
 template <class ConcreteOp>
 class Contraction : public mlir::OpTrait::TraitBase<ConcreteOp, Contraction> {};
 
+/// The result is the operand under other sizes and strides: `reshape`,
+/// `transpose`, `broadcast`, `slice`. See `isView`.
+template <class ConcreteOp>
+class View : public mlir::OpTrait::TraitBase<ConcreteOp, View> {};
+/// Each element of the result is an element of an operand, or zero.
+template <class ConcreteOp>
+class ChoosesElements
+    : public mlir::OpTrait::TraitBase<ConcreteOp, ChoosesElements> {};
+/// The generated code is cheaper if the second operand is a known number, as a
+/// division that becomes a multiplication.
+template <class ConcreteOp>
+class CheaperByConstant
+    : public mlir::OpTrait::TraitBase<ConcreteOp, CheaperByConstant> {};
+
+/// Moves values between devices or replicas, so it is a command of its own.
+template <class ConcreteOp>
+class Transfer : public mlir::OpTrait::TraitBase<ConcreteOp, Transfer> {};
+
 /// The derivative is zero wherever it exists: steps, truth values, integers.
 template <class ConcreteOp>
 class ZeroGradient : public mlir::OpTrait::TraitBase<ConcreteOp, ZeroGradient> {

@@ -140,9 +140,7 @@ StridedView viewOf(Value value, ViewDepth depth) {
   Operation *op = value.getDefiningOp();
   // Empty tensors have no elements to address, and their sizes cannot be
   // divided.
-  if (depth == ViewDepth::none || type.getNumElements() == 0 ||
-      !isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp,
-                       ir::ReshapeOp>(op))
+  if (depth == ViewDepth::none || type.getNumElements() == 0 || !ir::isView(op))
     return self;
   StridedView source = viewOf(op->getOperand(0), depth), view = source;
   view.ops.push_back(op);

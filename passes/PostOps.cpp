@@ -215,7 +215,7 @@ std::optional<exec::PostOpKind> unaryKind(Operation *op) {
 }
 
 Value otherOperand(Operation *op, Value value) {
-  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(op))
+  if (!op->hasTrait<OpTrait::IsCommutative>())
     return {};
   Value other =
       op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);

@@ -9,7 +9,7 @@
 include "Attrs.td"
 include "Interfaces.td"
 
-def Sinter_AllReduceOp : Sinter_Op<"all_reduce", [Pure,
+def Sinter_AllReduceOp : Sinter_Op<"all_reduce", [Pure, Sinter_Transfer,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "sum over all replicas of the program";

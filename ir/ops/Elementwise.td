@@ -84,7 +84,7 @@ def Sinter_RoundOp : Sinter_UnaryOp<"round", Sinter_FloatTensor, "nearest intege
 }
 def Sinter_ReluOp : Sinter_UnaryOp<"relu", Sinter_NumberTensor,
     "max(x, 0); NaN stays NaN; the gradient at 0 is 0",
-    [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
+    [Sinter_ChoosesElements, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_NotOp : Sinter_UnaryOp<"not", Sinter_BoolTensor, "logical negation",
@@ -97,7 +97,7 @@ def Sinter_BitNotOp : Sinter_UnaryOp<"bit_not", Sinter_IntTensor, "all bits inve
 }
 def Sinter_StopGradientOp : Sinter_UnaryOp<"stop_gradient", Sinter_Tensor,
     "x; differentiation treats it as a constant",
-    [Sinter_PrecisionInfer, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
+    [Sinter_ChoosesElements, Sinter_PrecisionInfer, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 
@@ -148,25 +148,29 @@ def Sinter_MulOp : Sinter_BinaryOp<"mul", Sinter_NumberTensor, "x * y; integers 
   let hasFolder = 1;
 }
 def Sinter_DivOp : Sinter_BinaryOp<"div", Sinter_NumberTensor,
-    "x / y; integers round toward zero, n / 0 = 0, and the lowest integer / -1 is itself"> {
+    "x / y; integers round toward zero, n / 0 = 0, and the lowest integer / -1 is itself",
+    [Sinter_CheaperByConstant]> {
   let hasFolder = 1;
 }
 def Sinter_PowOp : Sinter_BinaryOp<"pow", Sinter_NumberTensor,
-    "x^y; integers wrap, and a negative integer exponent gives the quotient 1 / x^-y rounded toward zero"> {
+    "x^y; integers wrap, and a negative integer exponent gives the quotient 1 / x^-y rounded toward zero",
+    [Sinter_CheaperByConstant]> {
   let hasFolder = 1;
 }
 def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, with -0 < +0; NaN if either is NaN",
-    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
+    [Sinter_ChoosesElements, Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, with -0 < +0; NaN if either is NaN",
-    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
+    [Sinter_ChoosesElements, Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_ModOp : Sinter_BinaryOp<"mod", Sinter_NumberTensor,
-    "remainder with the sign of the divisor (Python's %); n mod 0 = 0 for integers">;
+    "remainder with the sign of the divisor (Python's %); n mod 0 = 0 for integers",
+    [Sinter_CheaperByConstant]>;
 def Sinter_RemOp : Sinter_BinaryOp<"rem", Sinter_NumberTensor,
-    "remainder with the sign of the dividend (C's fmod); n rem 0 = 0 for integers">;
+    "remainder with the sign of the dividend (C's fmod); n rem 0 = 0 for integers",
+    [Sinter_CheaperByConstant]>;
 def Sinter_AndOp : Sinter_BinaryOp<"and", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise and",
     [Commutative, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
@@ -180,11 +184,11 @@ def Sinter_XorOp : Sinter_BinaryOp<"xor", Sinter_TensorOf<AnyTypeOf<[Sinter_Int,
   let hasFolder = 1;
 }
 def Sinter_ShiftLeftOp : Sinter_BinaryOp<"shift_left", Sinter_IntTensor,
-    "x << y; 0 if y is not less than the width", [Sinter_ZeroGradient]> {
+    "x << y; 0 if y is not less than the width", [Sinter_CheaperByConstant, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_ShiftRightOp : Sinter_BinaryOp<"shift_right", Sinter_IntTensor,
-    "x >> y, logical for unsigned and arithmetic for signed; all sign bits if y is not less than the width", [Sinter_ZeroGradient]> {
+    "x >> y, logical for unsigned and arithmetic for signed; all sign bits if y is not less than the width", [Sinter_CheaperByConstant, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 
@@ -213,7 +217,7 @@ def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType, Sinter_Ze
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
-def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_PrecisionInfer,
+def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_ChoosesElements, Sinter_PrecisionInfer,
     AllTypesMatch<["lhs", "rhs", "result"]>, Sinter_CheapAsLoad]> {
   let summary = "lhs where the condition holds, else rhs";
   let description = [{

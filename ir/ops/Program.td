@@ -34,7 +34,7 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
   let hasVerifier = 1;
 }
 
-def Sinter_CopyOp : Sinter_Op<"copy", [Pure, SameOperandsAndResultType,
+def Sinter_CopyOp : Sinter_Op<"copy", [Pure, Sinter_Transfer, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_NotDifferentiable, Sinter_LayoutOpInterface, Sinter_RowsOpInterface]> {
   let summary = "the value of x on another device";
   let description = [{

@@ -73,7 +73,7 @@ def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window",
 }
 
 def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad",
-    [AllTypesMatch<["x", "result"]>, Sinter_CarriedLayout, Sinter_ResultRows]> {
+    [Sinter_SoloKernel, AllTypesMatch<["x", "result"]>, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "gradient of reduce_window with respect to its input";
   let description = [{
     max: each element of `output_grad` is added to the first element of its window, in row-major order,
@@ -96,7 +96,7 @@ def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad",
 }
 
 def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative",
-    [SameOperandsAndResultType, Sinter_ResultRows]> {
+    [Sinter_SoloKernel, SameOperandsAndResultType, Sinter_ResultRows]> {
   let summary = "running sum or product along one dimension";
   let description = [{
     Element i combines elements 0..i, with `exclusive` 0..i-1; with `reverse` counted from the end.
@@ -114,7 +114,7 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative",
 }
 
 def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts",
-    [AllTypesMatch<["x", "result"]>, Sinter_NotDifferentiable]> {
+    [Sinter_SoloKernel, AllTypesMatch<["x", "result"]>, Sinter_NotDifferentiable]> {
   let summary = "running sums or products in parts, each of which continues from a given start";
   let description = [{
     Like `cumulative`, but each line is cut into parts of `part` elements, counted in the direction of the sum; the
@@ -137,7 +137,7 @@ def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts",
   let hasVerifier = 1;
 }
 
-def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType, Sinter_ResultRows]> {
+def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_SoloKernel, Sinter_InferType, Sinter_ResultRows]> {
   let summary = "the k greatest (or smallest) elements along one dimension, in order";
   let description = [{
     Equal elements keep their order. NaN counts as greater than every number. With `k` equal to the size of the

@@ -49,7 +49,7 @@ def Sinter_IotaOp : Sinter_ShapeOp<"iota", [Sinter_ZeroGradient, Sinter_ElementC
 }
 
 def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast",
-    [Sinter_IndexMap, Sinter_ElementCost, Sinter_CarriedLayout, Sinter_ResultRows]> {
+    [Sinter_View, Sinter_IndexMap, Sinter_ElementCost, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "repeat elements along new dimensions or dimensions of size 1";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of the result.
@@ -69,7 +69,7 @@ def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast",
 }
 
 def Sinter_ReshapeOp : Sinter_MoveOp<"reshape",
-    [Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
+    [Sinter_View, Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
   let summary = "the same elements in the same row-major order under another shape";
   let description = [{
     C1: operand and result have the same number of elements and the same element type.
@@ -86,7 +86,7 @@ def Sinter_ReshapeOp : Sinter_MoveOp<"reshape",
 }
 
 def Sinter_TransposeOp : Sinter_MoveOp<"transpose",
-    [Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_ResultRows]> {
+    [Sinter_View, Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_ResultRows]> {
   let summary = "permute dimensions";
   let description = [{
     Dimension i of the result is dimension `perm[i]` of `x`. C1: `perm` is a permutation.
@@ -102,7 +102,7 @@ def Sinter_TransposeOp : Sinter_MoveOp<"transpose",
 }
 
 def Sinter_SliceOp : Sinter_MoveOp<"slice",
-    [Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
+    [Sinter_View, Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
      Sinter_ResultRows]> {
   let summary = "every stride-th element from start to below limit";
   let description = [{
@@ -121,7 +121,7 @@ def Sinter_SliceOp : Sinter_MoveOp<"slice",
 }
 
 def Sinter_PadOp : Sinter_MoveOp<"pad",
-    [Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
+    [Sinter_ChoosesElements, Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "insert a value around and between the elements";
   let description = [{
     For each dimension: `low` elements of the value before, `high` after, and `interior` between neighbours.
@@ -142,7 +142,7 @@ def Sinter_PadOp : Sinter_MoveOp<"pad",
 }
 
 def Sinter_ConcatOp : Sinter_MoveOp<"concat",
-    [Sinter_InferType, Sinter_LayoutOpInterface, Sinter_ResultRows]> {
+    [Sinter_ChoosesElements, Sinter_InferType, Sinter_LayoutOpInterface, Sinter_ResultRows]> {
   let summary = "concatenate tensors along one dimension";
   let description = [{
     C1: at least one operand; `axis` in range; equal element types and equal other sizes.
@@ -157,7 +157,7 @@ def Sinter_ConcatOp : Sinter_MoveOp<"concat",
 }
 
 def Sinter_ReverseOp : Sinter_MoveOp<"reverse",
-    [SameOperandsAndResultType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
+    [Sinter_ChoosesElements, SameOperandsAndResultType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
      Sinter_ResultRows]> {
   let summary = "reverse the order of elements along some dimensions";
   let description = [{
@@ -228,7 +228,7 @@ def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType, Sinter_Res
 }
 
 def Sinter_ScatterOp : Sinter_ShapeOp<"scatter",
-    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
+    [Sinter_SoloKernel, AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "update slices along one dimension by index (the reverse of gather)";
   let description = [{
     `updates` has the shape of the `gather` of `x` with `indices` along `axis`. Updates of the same slice
@@ -249,7 +249,7 @@ def Sinter_ScatterOp : Sinter_ShapeOp<"scatter",
 }
 
 def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements",
-    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
+    [Sinter_SoloKernel, AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "update one element along one dimension per index (ONNX ScatterElements)";
   let description = [{
     Updates of the same element are applied in the order of the indices. Indices are treated as in `scatter`.
@@ -269,7 +269,7 @@ def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements",
 }
 
 def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd",
-    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
+    [Sinter_SoloKernel, AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "update slices by index tuples (ONNX ScatterND)";
   let description = [{
     Updates of the same slice are applied in the order of the indices. Indices are treated as in `scatter`; an update

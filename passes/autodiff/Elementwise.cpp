@@ -41,7 +41,7 @@ bool isSumOfSquares(Value x, int depth = 0) {
   if (!op || depth > kMaxDepth)
     return false;
   auto isSum = [&](Value value) { return isSumOfSquares(value, depth + 1); };
-  if (isa<ReshapeOp, BroadcastOp, TransposeOp, SliceOp, CastOp>(op))
+  if (isView(op) || isa<CastOp>(op))
     return isa<FloatType>(tensorType(op->getOperand(0)).getElementType()) &&
            isSum(op->getOperand(0));
   if (auto reduce = dyn_cast<ReduceOp>(op))
@@ -186,7 +186,7 @@ bool isMasked(Value g, int depth = 0) {
   if (isa<WhereOp>(op))
     return true;
   bool isScaled = isa<MulOp, DivOp>(op) && splatNumber(op->getOperand(1));
-  return (isScaled || isa<NegOp, ReshapeOp, BroadcastOp, TransposeOp>(op)) &&
+  return (isScaled || isView(op) || isa<NegOp>(op)) &&
          isMasked(op->getOperand(0), depth + 1);
 }
 

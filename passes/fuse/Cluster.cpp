@@ -19,15 +19,8 @@ static constexpr unsigned kMaxConcatOps = 8192;
 
 /// The kind of an op that is a kernel on its own, with its own mapping.
 static std::optional<ir::KernelKind> soloKind(Operation *op) {
-  if (isa<ir::ScatterOp, ir::ScatterElementsOp, ir::ScatterNdOp>(op))
-    return ir::KernelKind::scatter;
-  if (isa<ir::ReduceWindowGradOp>(op))
-    return ir::KernelKind::window_grad;
-  if (isa<ir::CumulativeOp, ir::CumulativePartsOp>(op))
-    return ir::KernelKind::scan;
-  if (isa<ir::TopKOp>(op))
-    return ir::KernelKind::sort;
-  return std::nullopt;
+  auto solo = dyn_cast<ir::SoloKernelOpInterface>(op);
+  return solo ? std::optional(solo.getKernelKind()) : std::nullopt;
 }
 
 static SmallVector<int64_t> reducedDims(Operation *op) {

@@ -131,9 +131,9 @@ bool Clustering::isGenerated(Operation *op) {
             (isSplitReshape(reshape) &&
              reshape.getX().getDefiningOp<ir::SliceOp>())) &&
            hasGeneratedUser();
-  // Calls and copies belong to programs on several devices.
-  return !isa<ir::KernelOp, ir::LibraryCallOp, ir::AllReduceOp, ir::CopyOp,
-              func::CallOp, func::ReturnOp>(op) &&
+  // Calls of functions belong to programs on several devices.
+  return isa_and_nonnull<ir::SinterDialect>(op->getDialect()) &&
+         !isa<ir::FusionOpInterface>(op) && !op->hasTrait<ir::Transfer>() &&
          !ir::isContraction(op);
 }
 

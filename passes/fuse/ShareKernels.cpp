@@ -51,8 +51,7 @@ bool isOfLoops(ir::KernelOp fusion) {
 /// True when a user benefits from knowing the constant.
 bool isBestKnown(ir::ConstantOp constant) {
   return llvm::any_of(constant->getUsers(), [](Operation *user) {
-    return isa<ir::DivOp, ir::RemOp, ir::ModOp, ir::PowOp, ir::ShiftLeftOp,
-               ir::ShiftRightOp, ir::YieldOp>(user);
+    return user->hasTrait<ir::CheaperByConstant>() || isa<ir::YieldOp>(user);
   });
 }
 

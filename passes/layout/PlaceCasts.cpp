@@ -23,11 +23,6 @@ namespace sinter::passes {
 
 namespace {
 
-bool isView(Operation *op) {
-  return isa_and_nonnull<ir::TransposeOp, ir::ReshapeOp, ir::SliceOp,
-                         ir::BroadcastOp>(op);
-}
-
 /// A copy of `view` that moves `source` instead of its operand.
 Value moveAlike(OpBuilder &builder, Operation *view, Value source) {
   OperationState state(view->getLoc(), view->getName());
@@ -44,7 +39,7 @@ struct WidenAfterView : RewritePattern {
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
-    if (!isView(op))
+    if (!ir::isView(op))
       return rewriter.notifyMatchFailure(op, "not a view");
     Value narrow = widened(op->getOperand(0));
     if (!narrow)
@@ -93,7 +88,7 @@ struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
         !(to.isF16() || to.isBF16()))
       return rewriter.notifyMatchFailure(op, "not a narrowing cast");
     // A slice leaves elements out: they would be cast in vain.
-    if (!isView(view) || isa<ir::SliceOp>(view) || !view->hasOneUse())
+    if (!ir::isView(view) || isa<ir::SliceOp>(view) || !view->hasOneUse())
       return rewriter.notifyMatchFailure(
           op, "the operand is not a view with one use");
     Value narrow = ir::castTo(rewriter, op.getLoc(), view->getOperand(0), to);

@@ -76,11 +76,6 @@ private:
   SmallVector<Attribute> postOpAttrs;
 };
 
-bool isContractionOp(Operation *op) {
-  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
-             ir::ConvFilterGradOp>(op);
-}
-
 } // namespace
 
 std::optional<int64_t> Call::keptNumber(Value value) {
@@ -136,7 +131,7 @@ LogicalResult Call::takeApart() {
   Block &body = fusion.getBody().front();
   Operation *terminator = body.getTerminator();
   for (Operation &op : body)
-    if (isContractionOp(&op)) {
+    if (ir::isContraction(&op)) {
       if (contraction)
         return error() << "it has two contractions";
       contraction = &op;

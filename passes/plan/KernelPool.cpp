@@ -49,8 +49,7 @@ bool isSame(ir::KernelOp fusion, exec::KernelOp kernel) {
 /// computes.
 std::string describe(ir::KernelOp fusion) {
   auto isMove = [](Operation *op) {
-    return isa<ir::ConstantOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp,
-               ir::SliceOp, ir::CastOp, ir::IotaOp>(op);
+    return ir::isView(op) || isa<ir::ConstantOp, ir::IotaOp, ir::CastOp>(op);
   };
   std::string computing, all;
   auto append = [](std::string &name, Operation *op) {

@@ -15,11 +15,6 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-bool isView(Operation *op) {
-  return isa_and_nonnull<ir::TransposeOp, ir::ReshapeOp, ir::SliceOp,
-                         ir::BroadcastOp>(op);
-}
-
 bool isFloat32(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getElementType().isF32();
@@ -42,8 +37,7 @@ bool isExact(Operation *op) {
   if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
     return windows.getKind() == ir::ReduceKind::max ||
            windows.getKind() == ir::ReduceKind::min;
-  return isa<ir::ReluOp, ir::WhereOp, ir::MaxOp, ir::MinOp, ir::NegOp,
-             ir::AbsOp, ir::PadOp, ir::ConcatOp, ir::ReverseOp>(op);
+  return op->hasTrait<ir::ChoosesElements>() || isa<ir::NegOp, ir::AbsOp>(op);
 }
 
 } // namespace
@@ -102,7 +96,7 @@ void Rounding::mark(Value value, StringRef reason) {
   if (!rounded.insert({value, reason.str()}).second)
     return;
   // An op that only moves its operands moves them in 16 bits.
-  if (isa<ir::PadOp, ir::ConcatOp, ir::ReduceWindowOp>(op) && isExact(op))
+  if (isExact(op) && !isElementwise(op))
     for (OpOperand &operand : op->getOpOperands())
       if (ir::tensorType(operand.get()).getRank() > 0)
         roundOperand(operand, "moved in 16 bits");
@@ -111,7 +105,7 @@ void Rounding::mark(Value value, StringRef reason) {
 /// Rounds the value that `use` reads, where it is stored: before any views.
 void Rounding::roundOperand(OpOperand &use, StringRef reason) {
   Value source = use.get();
-  while (isView(source.getDefiningOp()))
+  while (ir::isView(source.getDefiningOp()))
     source = source.getDefiningOp()->getOperand(0);
   if (!isFloat32(source) || widened(source) || isSplat(source))
     return;
@@ -223,7 +217,7 @@ void Rounding::roundExactResults() {
     bool allExact = llvm::all_of(op.getOperands(), [&](Value operand) {
       if (!isFloat32(operand))
         return true;
-      while (isView(operand.getDefiningOp()))
+      while (ir::isView(operand.getDefiningOp()))
         operand = operand.getDefiningOp()->getOperand(0);
       std::optional<double> number = splatNumber(operand);
       bool isRounded = rounded.count(operand);
@@ -271,7 +265,7 @@ void Rounding::apply() {
     builder.setInsertionPoint(use->getOwner());
     SmallVector<Operation *> views;
     Value source = use->get();
-    for (; isView(source.getDefiningOp());
+    for (; ir::isView(source.getDefiningOp());
          source = source.getDefiningOp()->getOperand(0))
       views.push_back(source.getDefiningOp());
     Value &copy = copies[source];

@@ -27,8 +27,7 @@ double flopsOfOp(Operation &op) {
     return flopsOf(part);
   if (double products = countMultiplyAdds(&op); products > 0)
     return 2 * products;
-  if (isa<ir::ConstantOp, ir::ReshapeOp, ir::BroadcastOp, ir::TransposeOp,
-          ir::SliceOp, ir::IotaOp>(op))
+  if (ir::isView(&op) || isa<ir::ConstantOp, ir::IotaOp>(op))
     return 0;
   if (ir::isReduction(&op))
     return elements(op.getOperand(0));

@@ -47,7 +47,7 @@ int64_t countProducts(Operation *op) {
     for (int64_t dim : dot.getLhsContract())
       perElement *=
           static_cast<double>(tensorType(dot.getLhs()).getDimSize(dim));
-  } else if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op)) {
+  } else if (isContraction(op)) {
     perElement =
         static_cast<double>(tensorType(op->getOperand(1)).getNumElements());
   }
@@ -129,8 +129,7 @@ private:
   /// Folds elementwise ops of splats, and ops that move a splat, at any size:
   /// they are evaluated on one element.
   bool foldSplat(Operation *op) {
-    bool onlyMoves =
-        isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, ReverseOp>(op);
+    bool onlyMoves = isView(op) || isa<ReverseOp>(op);
     if (!isElementwise(op) && !onlyMoves)
       return false;
     SmallVector<ElementsAttr> scalars;

@@ -92,7 +92,7 @@ private:
     bool isLinear =
         cast ? isa<FloatType>(tensorType(cast.getX()).getElementType()) &&
                    isa<FloatType>(cast.getType().getElementType())
-             : isa<NegOp, ReshapeOp, TransposeOp, BroadcastOp>(op);
+             : isView(op) || isa<NegOp>(op);
     return isLinear ? withOperands(op, {0}, isZero) : Value();
   }
   Value masked(ReduceOp reduce, const RowDim &place, bool isZero) {
