@@ -65,59 +65,28 @@ static bool roundsWeights(const Options &options) {
 static bool mergesTrained(const PhaseContext &context) {
   const Options &options = context.options;
   return roundsWeights(options) && !namesSingleOps(context) &&
-         options.train.replicas <= 1;
+         options.train.request.replicas <= 1;
 }
 
 static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   const TrainOptions &train = context.options.train;
   if (!train.enabled)
     return;
-  // An absent value keeps the pass's default.
-  passes::BuildTrainingOptions options;
-  auto set = [](auto &option, const auto &value) {
-    if (value)
-      option = *value;
-  };
-  if (!train.loss.kind.empty())
-    options.loss = train.loss.kind;
-  options.logits = train.loss.logits;
-  options.labels = train.loss.labels;
-  set(options.axis, train.loss.axis);
-  set(options.ignoreIndex, train.loss.ignoreIndex);
-  options.labelSmoothing = train.loss.labelSmoothing;
-  if (!train.optimizer.empty())
-    options.optimizer = train.optimizer;
-  set(options.lr, train.lr);
-  set(options.momentum, train.momentum);
-  options.nesterov = train.nesterov;
-  set(options.weightDecay, train.weightDecay);
-  options.noDecay = train.noDecay.joined();
-  set(options.beta1, train.beta1);
-  set(options.beta2, train.beta2);
-  set(options.eps, train.eps);
-  options.trainable = train.trainable.joined();
-  options.freeze = train.freeze.joined();
-  options.freezeBatchNorm = train.freezeBatchNorm;
-  options.padLastBatch = train.padLastBatch;
-  options.runningVariance = train.unbiasedRunningVar ? "unbiased" : "onnx";
-  options.lossScale = context.options.lossScale().str();
-  options.clipNorm = train.clipNorm;
-  options.clipValue = train.clipValue;
-  options.replicas = train.replicas;
-  options.accumulate = context.state.accumulate;
-  options.pairwise = context.options.isTopology();
-  options.ema = train.ema;
+  passes::BuildTrainingOptions request = train.request;
+  request.lossScale = context.options.lossScale().str();
+  request.accumulate = context.state.accumulate;
+  request.pairwise = context.options.isTopology();
   if (mergesTrained(context))
     pm.addNestedPass<mlir::func::FuncOp>(passes::createMergeContractions(
         &context.target, context.devices, context.options.precisionPolicy()));
-  pm.addPass(passes::createBuildTraining(options));
+  pm.addPass(passes::createBuildTraining(request));
   addSimplifier(pm);
 }
 
 /// The option that restricts the program to one device; "" if none does.
 static std::string onlyOnOneDevice(const Options &options) {
-  if (options.train.replicas > 1)
-    return "--replicas=" + std::to_string(options.train.replicas);
+  if (options.train.request.replicas > 1)
+    return "--replicas=" + std::to_string(options.train.request.replicas);
   return options.remat == "all" ? "--remat=all" : "";
 }
 

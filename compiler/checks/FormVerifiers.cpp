@@ -210,7 +210,7 @@ mlir::LogicalResult compiler::verifyDistributed(mlir::ModuleOp module,
     auto sum = mlir::dyn_cast<ir::AllReduceOp>(op);
     if (reports.full() || !sum)
       return;
-    if (context.options.train.replicas <= 1)
+    if (context.options.train.request.replicas <= 1)
       reports.report(op) << "'" << op->getName()
                          << "' in a program of one replica";
   });

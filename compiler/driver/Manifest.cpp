@@ -59,64 +59,41 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return text.empty() ? "scalar" : text;
 }
 
+static json::Value valueOf(mlir::Attribute value) {
+  if (auto string = mlir::dyn_cast<mlir::StringAttr>(value))
+    return text(string.getValue());
+  if (auto number = mlir::dyn_cast<mlir::FloatAttr>(value))
+    return number.getValueAsDouble();
+  auto integer = mlir::cast<mlir::IntegerAttr>(value);
+  return integer.getType().isInteger(1)
+             ? json::Value(!integer.getValue().isZero())
+             : json::Value(integer.getInt());
+}
+
 /// What was compiled in that changes the numbers of a training run. Trainers
-/// record all of it in checkpoints and report differences at --resume, so each
-/// such option belongs here; test/e2e/trainer/recipe-options.test tries all
-/// options that sinterc has. A default is either always written or always
-/// absent.
+/// record all of it in checkpoints and report differences at --resume. Options
+/// of the train phase come from the recipe of the module; each other option
+/// that changes numbers belongs here. test/e2e/trainer/recipe-options.test
+/// tries all options that sinterc has. A default is either always written or
+/// always absent.
 static json::Object trainingOptions(const Options &options,
                                     const CompileState &state,
                                     const passes::Target &target,
                                     mlir::ModuleOp module) {
   const TrainOptions &train = options.train;
   json::Object object;
-  auto chosen = exec::TrainingAttr::of(module);
-  object["loss"] = chosen ? chosen.getLoss().str() : std::string();
-  object["optimizer"] = chosen ? chosen.getOptimizer().str() : std::string();
-  if (!train.loss.logits.empty())
-    object["logits"] = text(train.loss.logits);
-  if (!train.loss.labels.empty())
-    object["labels"] = text(train.loss.labels);
-  if (train.loss.axis)
-    object["loss_axis"] = *train.loss.axis;
-  if (train.loss.ignoreIndex)
-    object["ignore_index"] = *train.loss.ignoreIndex;
-  if (train.loss.labelSmoothing)
-    object["label_smoothing"] = train.loss.labelSmoothing;
-  object["loss_scale"] = options.lossScale();
-  if (chosen)
-    for (mlir::NamedAttribute entry : chosen.getConstants())
-      object[entry.getName().getValue()] =
-          *chosen.constant(entry.getName().getValue());
-  if (train.clipValue > 0)
-    object["clip_value"] = train.clipValue;
-  if (train.replicas > 1)
-    object["replicas"] = train.replicas;
-  if (state.accumulate > 1)
-    object["accumulate"] = state.accumulate;
+  auto training = exec::TrainingAttr::of(module);
+  if (training && training.getRecipe())
+    for (mlir::NamedAttribute entry : training.getRecipe())
+      object[entry.getName().getValue()] = valueOf(entry.getValue());
   if (state.splitBatch > 0)
     object["split_batch"] = state.splitBatch;
   if (train.shards > 0)
     object["shards"] = train.shards;
-  if (train.ema > 0)
-    object["ema"] = train.ema;
-  if (train.nesterov)
-    object["nesterov"] = true;
-  if (!train.noDecay.empty())
-    object["no_decay"] = text(train.noDecay.joined());
-  if (!train.trainable.empty())
-    object["trainable"] = text(train.trainable.joined());
-  if (!train.freeze.empty())
-    object["freeze"] = text(train.freeze.joined());
   if (!train.parameters.empty())
     object["parameters"] = true; // what they are is in the states
   if (train.allowRewritten)
     object["allow_rewritten_parameters"] = true;
-  if (train.padLastBatch)
-    object[SINTER_MANIFEST_PAD_LAST_BATCH] = true;
-  if (train.freezeBatchNorm)
-    object["freeze_bn"] = true;
-  object["bn_running_var"] = train.unbiasedRunningVar ? "unbiased" : "onnx";
 
   object["target"] = target.name();
   object["mcpu"] = options.mcpu;

@@ -43,10 +43,10 @@ static ImportOptions importOptions(const Options &options,
   ImportOptions result;
   result.train = options.train.enabled;
   result.isOnlyShown = options.tool == "sinter-inspect";
-  result.trainable = options.train.trainable.joined();
-  result.freeze = options.train.freeze.joined();
+  result.trainable = options.train.request.trainable;
+  result.freeze = options.train.request.freeze;
   result.parameters = options.train.parameters;
-  result.freezeBatchNorm = options.train.freezeBatchNorm;
+  result.freezeBatchNorm = options.train.request.freezeBatchNorm;
   result.allowRewritten = options.train.allowRewritten;
   result.uncheckedIndices = options.uncheckedIndices;
   result.batch = state.batch;

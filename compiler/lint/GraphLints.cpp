@@ -36,7 +36,7 @@ void compiler::findInferenceNodes(const LintContext &context,
     if (isa<ir::DropoutOp>(op))
       report(op->getLoc(), "Dropout was exported for inference, where it does "
                            "nothing; training drops elements");
-    else if (!train.freezeBatchNorm)
+    else if (!train.request.freezeBatchNorm)
       report(op->getLoc(),
              "BatchNormalization was exported for inference; training uses the "
              "statistics of each batch (--freeze-bn uses those of the file)");
@@ -46,7 +46,8 @@ void compiler::findInferenceNodes(const LintContext &context,
 void compiler::findMissingBatchNorm(const LintContext &context,
                                     LintReport report) {
   const TrainOptions &train = context.options.train;
-  if (!train.freezeBatchNorm && !train.unbiasedRunningVar)
+  if (!train.request.freezeBatchNorm &&
+      train.request.runningVariance != "unbiased")
     return;
   ModuleOp module = context.module;
   bool isThere = module
@@ -58,8 +59,8 @@ void compiler::findMissingBatchNorm(const LintContext &context,
                      .wasInterrupted();
   if (!isThere)
     report(UnknownLoc::get(module.getContext()),
-           Twine(train.freezeBatchNorm ? "--freeze-bn"
-                                       : "--bn-running-var=unbiased") +
+           Twine(train.request.freezeBatchNorm ? "--freeze-bn"
+                                               : "--bn-running-var=unbiased") +
                " changes nothing: the model has no BatchNormalization");
 }
 
@@ -161,7 +162,7 @@ void compiler::findSummedLoss(const LintContext &context, LintReport report) {
   ModuleOp module = context.module;
   auto main = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
   const TrainOptions &train = context.options.train;
-  if (!train.enabled || train.loss.kind != "none" || !main)
+  if (!train.enabled || train.request.loss != "none" || !main)
     return;
   int64_t batch = 0;
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
@@ -206,11 +207,9 @@ void compiler::findDeadParameters(const LintContext &context,
   const TrainOptions &train = context.options.train;
   if (!train.enabled)
     return;
-  passes::BuildTrainingOptions options;
-  options.trainable = train.trainable.joined();
-  options.freeze = train.freeze.joined();
   ModuleOp module = context.module;
-  auto selection = passes::StateSelection::create(module.getLoc(), options);
+  auto selection =
+      passes::StateSelection::create(module.getLoc(), train.request);
   if (failed(selection))
     return;
   for (auto state : module.getOps<ir::StateOp>())

@@ -20,7 +20,7 @@ struct CompileState {
   explicit CompileState(const Options &options)
       : target(options.targets.empty() ? "" : options.targets.front()),
         batch(options.batch), shapes(options.shapes),
-        accumulate(options.train.accumulate) {}
+        accumulate(options.train.request.accumulate) {}
 
   /// The kind of the default device: one of the request's targets.
   std::string target;

@@ -32,7 +32,8 @@ static std::string checkReplicas(const Options &options) {
   auto isUnordered = [&](const std::string &target) {
     return options.traitsOf(target).sumsReplicasInOwnOrder;
   };
-  if (options.train.replicas > 2 && llvm::any_of(options.targets, isUnordered))
+  if (options.train.request.replicas > 2 &&
+      llvm::any_of(options.targets, isUnordered))
     return "--deterministic=" + options.deterministic +
            ": NCCL adds the values of more than 2 replicas in an order of its "
            "own (all_reduce); --replicas=2 at most";
@@ -43,17 +44,18 @@ static std::string splitIntoShards(Options &options) {
   TrainOptions &train = options.train;
   if (!options.batch)
     return "--deterministic=topology needs --batch=N, whose rows it splits";
-  const int64_t rows = *options.batch * train.accumulate * train.replicas;
+  const int64_t rows =
+      *options.batch * train.request.accumulate * train.request.replicas;
   int64_t shards = kMostShards;
   while (rows % shards != 0)
     shards /= 2;
-  if (shards % train.replicas != 0)
+  if (shards % train.request.replicas != 0)
     return "--deterministic=topology splits a batch of " +
            std::to_string(rows) + " rows into " + std::to_string(shards) +
-           " shards, which " + std::to_string(train.replicas) +
+           " shards, which " + std::to_string(train.request.replicas) +
            " replicas cannot share evenly";
   options.batch = rows / shards;
-  train.accumulate = shards / train.replicas;
+  train.request.accumulate = shards / train.request.replicas;
   train.shards = shards;
   return "";
 }

@@ -17,6 +17,7 @@
 
 using namespace sinter::compiler;
 using llvm::StringRef;
+using sinter::passes::BuildTrainingOptions;
 
 static constexpr unsigned kCompile = kSinterc | kSinterRun | kSinterInspect;
 static constexpr const char *kModelGroup = "Model";
@@ -175,6 +176,11 @@ static std::string turnOn(Options &options, StringRef) {
   options.train.*flag = true;
   return "";
 }
+template <bool BuildTrainingOptions::*flag>
+static std::string turnOn(Options &options, StringRef) {
+  options.train.request.*flag = true;
+  return "";
+}
 
 static const OptionRow rows[] = {
     {"-o,--output", "OUT", "the file to write", kModelGroup,
@@ -221,56 +227,62 @@ static const OptionRow rows[] = {
      SINTER_LOSS_WORDS "[:logits=NAME,labels=NAME,axis=A,ignore_index=I,"
                        "label_smoothing=S]",
      "the loss to minimise", kTrainGroup, kCompile,
-     [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},
+     [](Options &o, StringRef v) { return readLoss(v, o.train.request); }},
     {"--optimizer", SINTER_OPTIMIZER_WORDS,
      "the update rule; its defaults are PyTorch's", kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readWord(v, o.train.optimizer, SINTER_OPTIMIZER_WORDS);
+       return readWord(v, o.train.request.optimizer, SINTER_OPTIMIZER_WORDS);
      }},
     {"--lr", "X", "learning rate", kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.lr, kNotNegative);
+       return readNumber(v, o.train.request.lr, kNotNegative);
      }},
     {"--momentum", "X", "momentum of sgd, rmsprop and muon", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.momentum, kBelowOne);
+       return readNumber(v, o.train.request.momentum, kBelowOne);
      }},
     {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
-     turnOn<&TrainOptions::nesterov>},
+     turnOn<&BuildTrainingOptions::nesterov>},
     {"--weight-decay", "X", "weight decay of every trainable parameter",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.weightDecay, kNotNegative);
+       return readNumber(v, o.train.request.weightDecay, kNotNegative);
      }},
     {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
      kCompile,
-     [](Options &o, StringRef v) { return readPattern(v, o.train.noDecay); },
+     [](Options &o, StringRef v) {
+       return readPattern(v, o.train.noDecay, o.train.request.noDecay);
+     },
      true},
     {"--beta1", "X", "beta1 of adam, adamw, lamb, lion and muon's adamw",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.beta1, kBelowOne);
+       return readNumber(v, o.train.request.beta1, kBelowOne);
      }},
     {"--beta2", "X",
      "beta2 of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.beta2, kBelowOne);
+       return readNumber(v, o.train.request.beta2, kBelowOne);
      }},
     {"--eps", "X",
      "epsilon of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readOptional(v, o.train.eps, kPositive);
+       return readNumber(v, o.train.request.eps, kPositive);
      }},
     {"--trainable", "REGEX", "trains only these parameters", kTrainGroup,
      kCompile,
-     [](Options &o, StringRef v) { return readPattern(v, o.train.trainable); },
+     [](Options &o, StringRef v) {
+       return readPattern(v, o.train.trainable, o.train.request.trainable);
+     },
      true},
     {"--freeze", "REGEX", "does not train these parameters", kTrainGroup,
      kCompile,
-     [](Options &o, StringRef v) { return readPattern(v, o.train.freeze); },
+     [](Options &o, StringRef v) {
+       return readPattern(v, o.train.freeze, o.train.request.freeze);
+     },
      true},
     {"--parameters", "FILE",
      "the weights of the exported module (safetensors); they restore the "
@@ -284,47 +296,44 @@ static const OptionRow rows[] = {
     {"--pad-last-batch", "",
      "makes steps that can skip rows, so that the trainer accepts "
      "--last-batch=pad",
-     kTrainGroup, kCompile, turnOn<&TrainOptions::padLastBatch>},
+     kTrainGroup, kCompile, turnOn<&BuildTrainingOptions::padLastBatch>},
     {"--freeze-bn", "", "BatchNormalization uses its running statistics",
-     kTrainGroup, kCompile, turnOn<&TrainOptions::freezeBatchNorm>},
+     kTrainGroup, kCompile, turnOn<&BuildTrainingOptions::freezeBatchNorm>},
     {"--bn-running-var", "onnx|unbiased",
      "definition of the running variance: ONNX's (biased) or unbiased",
      kTrainGroup, kCompile,
-     [](Options &o, StringRef v) -> std::string {
-       std::string word;
-       std::string wrong = readWord(v, word, "onnx|unbiased");
-       o.train.unbiasedRunningVar = word == "unbiased";
-       return wrong;
+     [](Options &o, StringRef v) {
+       return readWord(v, o.train.request.runningVariance, "onnx|unbiased");
      }},
     {"--clip-norm", "X", "limits the norm of all gradients together",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readNumber(v, o.train.clipNorm, kPositive);
+       return readNumber(v, o.train.request.clipNorm, kPositive);
      }},
     {"--clip-value", "X", "limits every element of the gradients", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) {
-       return readNumber(v, o.train.clipValue, kPositive);
+       return readNumber(v, o.train.request.clipValue, kPositive);
      }},
     {"--accumulate", "N",
      "number of micro-batches in a step; --batch is the size of one",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readInteger(v, o.train.accumulate, 1, 65536);
+       return readInteger(v, o.train.request.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
      "number of replicas that share a step (1 to 256), each with its own batch "
      "and device",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readInteger(v, o.train.replicas, 1, 256);
+       return readInteger(v, o.train.request.replicas, 1, 256);
      }},
     {"--ema", "X",
      "keeps averages of the trained weights, ema = X ema + (1 - X) weight; "
      "eval and export use them",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readNumber(v, o.train.ema, kBelowOne);
+       return readNumber(v, o.train.request.ema, kBelowOne);
      }},
 
     {"--target", "@KINDS[,...]", "devices to compile for; default: the CPU",

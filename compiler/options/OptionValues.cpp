@@ -46,16 +46,6 @@ std::string compiler::readNumber(StringRef text, double &number,
   return "";
 }
 
-std::string compiler::readOptional(StringRef text,
-                                   std::optional<double> &number,
-                                   NumberRange range) {
-  double value = 0;
-  std::string wrong = readNumber(text, value, range);
-  if (wrong.empty())
-    number = value;
-  return wrong;
-}
-
 std::string compiler::readInteger(StringRef text, int64_t &number, int64_t low,
                                   int64_t high) {
   std::optional<int64_t> value = rt::readInteger(text);
@@ -154,6 +144,13 @@ std::string compiler::readPattern(StringRef text, Patterns &patterns) {
   return "";
 }
 
+std::string compiler::readPattern(StringRef text, Patterns &patterns,
+                                  std::string &joined) {
+  std::string wrong = readPattern(text, patterns);
+  joined = patterns.joined();
+  return wrong;
+}
+
 std::string compiler::readPath(StringRef text, std::string &path) {
   if (text.empty())
     return "expected a file name";
@@ -200,9 +197,10 @@ std::string compiler::readShape(StringRef text, Options &options) {
   return "";
 }
 
-std::string compiler::readLoss(StringRef text, LossOptions &loss) {
+std::string compiler::readLoss(StringRef text,
+                               passes::BuildTrainingOptions &request) {
   auto [kind, rest] = text.split(':');
-  std::string wrong = readWord(kind, loss.kind, SINTER_LOSS_WORDS);
+  std::string wrong = readWord(kind, request.loss, SINTER_LOSS_WORDS);
   if (!wrong.empty())
     return wrong;
   llvm::SmallVector<StringRef> parts;
@@ -216,15 +214,15 @@ std::string compiler::readLoss(StringRef text, LossOptions &loss) {
     if (key == "logits" || key == "labels") {
       if (value.empty())
         return "expected " + key.str() + "=NAME";
-      (key == "logits" ? loss.logits : loss.labels) = value.str();
+      (key == "logits" ? request.logits : request.labels) = value.str();
     } else if (key == "axis") {
       wrong = readInteger(value, number, -32, 31);
-      loss.axis = number;
+      request.axis = number;
     } else if (key == "ignore_index") {
       wrong = readInteger(value, number, INT32_MIN, INT32_MAX);
-      loss.ignoreIndex = number;
+      request.ignoreIndex = number;
     } else if (key == "label_smoothing") {
-      wrong = readNumber(value, loss.labelSmoothing, kShare);
+      wrong = readNumber(value, request.labelSmoothing, kShare);
     } else {
       StringRef near = nearest(key, keys);
       return "unknown key '" + key.str() + "'" +

@@ -25,8 +25,6 @@ constexpr NumberRange kBelowOne = {0, 1, false, true};
 constexpr NumberRange kShare = {0, 1, false, false};
 
 std::string readNumber(llvm::StringRef text, double &number, NumberRange range);
-std::string readOptional(llvm::StringRef text, std::optional<double> &number,
-                         NumberRange range);
 std::string readInteger(llvm::StringRef text, int64_t &number, int64_t low,
                         int64_t high);
 /// "8GiB", "512KiB" or "100" (bytes), at least `low`.
@@ -39,6 +37,9 @@ std::string readWord(llvm::StringRef text, std::string &word,
 std::string readRegex(llvm::StringRef text, std::string &regex);
 /// Adds one pattern to those that were given before.
 std::string readPattern(llvm::StringRef text, Patterns &patterns);
+/// The same; `joined` becomes one expression that matches the same names.
+std::string readPattern(llvm::StringRef text, Patterns &patterns,
+                        std::string &joined);
 std::string readPath(llvm::StringRef text, std::string &path);
 /// A device of one of the `kinds` of `options`; a kind alone is its first
 /// device.
@@ -57,7 +58,8 @@ std::string readDim(llvm::StringRef text, Options &options);
 /// "x=1x3x224x224".
 std::string readShape(llvm::StringRef text, Options &options);
 /// "cross-entropy:logits=NAME,axis=1".
-std::string readLoss(llvm::StringRef text, LossOptions &loss);
+std::string readLoss(llvm::StringRef text,
+                     passes::BuildTrainingOptions &request);
 
 } // namespace sinter::compiler
 

@@ -12,6 +12,7 @@
 #define SINTER_COMPILER_OPTIONS_OPTIONS_H
 
 #include "passes/DeviceTraits.h"
+#include "passes/Passes.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -37,35 +38,18 @@ struct Patterns {
   std::string joined() const;
 };
 
-/// `--loss=KIND[:key=value,...]`.
-struct LossOptions {
-  std::string kind; // "cross-entropy", "soft-cross-entropy", "bce", ..; ""
-                    // = not given
-  std::string logits, labels;
-  std::optional<int64_t> axis, ignoreIndex;
-  double labelSmoothing = 0;
-};
-
-/// --train and the options that need it. Numbers that were not given are
-/// absent, because each optimizer has its own defaults.
+/// --train and the options that need it.
 struct TrainOptions {
   bool enabled = false;
-  LossOptions loss;
-  std::string optimizer; // "" = not given
-  std::optional<double> lr, momentum, weightDecay, beta1, beta2, eps;
-  bool nesterov = false;
-  Patterns noDecay, trainable, freeze;
-  bool freezeBatchNorm = false;
-  bool padLastBatch = false;
-  std::string parameters;      // --parameters: a file; "" = none
-  bool allowRewritten = false; // --allow-rewritten-parameters
-  bool unbiasedRunningVar = false;
-  double clipNorm = 0, clipValue = 0; // 0 = no clipping
-  std::string lossScale;  // "none", "dynamic", a number; "" = not given
-  int64_t replicas = 1;   // that share a step
-  int64_t accumulate = 1; // micro-batches of a step
-  double ema = 0;         // decay of the averaged weights; 0 = none
-  int64_t shards = 0;     // of a batch, with --deterministic=topology
+  /// What the train phase reads, from the option table to the pass: loss,
+  /// optimizer, what is trained. Its defaults are those of the command line.
+  /// The phase adds what other options decide (Phases.cpp).
+  passes::BuildTrainingOptions request;
+  Patterns noDecay, trainable, freeze; // the patterns that `request` joins
+  std::string parameters;              // --parameters: a file; "" = none
+  bool allowRewritten = false;         // --allow-rewritten-parameters
+  std::string lossScale; // "none", "dynamic", a number; "" = not given
+  int64_t shards = 0;    // of a batch, with --deterministic=topology
 };
 
 /// Options of sinter-run besides those of the compiler.

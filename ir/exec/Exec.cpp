@@ -173,14 +173,19 @@ std::optional<double> TrainingAttr::constant(StringRef name) const {
 LogicalResult TrainingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    StringAttr, StringAttr, FloatAttr, FloatAttr,
                                    FloatAttr, DictionaryAttr constants,
-                                   int64_t batch, int64_t numClasses,
-                                   IntegerAttr, int64_t replicas,
-                                   int64_t accumulate, LocationAttr,
-                                   LocationAttr) {
+                                   DictionaryAttr recipe, int64_t batch,
+                                   int64_t numClasses, IntegerAttr,
+                                   int64_t replicas, int64_t accumulate,
+                                   LocationAttr, LocationAttr) {
   for (NamedAttribute entry : constants)
     if (!llvm::isa<FloatAttr>(entry.getValue()))
       return emitError() << "constant '" << entry.getName().getValue()
                          << "' must be a float";
+  for (NamedAttribute entry :
+       recipe ? recipe.getValue() : ArrayRef<NamedAttribute>())
+    if (!llvm::isa<StringAttr, IntegerAttr, FloatAttr>(entry.getValue()))
+      return emitError() << "recipe entry '" << entry.getName().getValue()
+                         << "' must be a string, a number or a truth value";
   if (batch < 0 || numClasses < 0)
     return emitError() << "batch and num_classes must not be negative";
   if (replicas < 1 || accumulate < 1)

@@ -124,7 +124,8 @@ def Exec_TrainingAttr : Exec_Attr<"Training", "training"> {
   let description = [{
     The module of a training program has it as `sinter.training`, from the train phase on; the artifact passes it on
     (`sinter_training` of abi.h). `lr`, `weight_decay` and `clip_norm` (0: no clipping) are defaults that a trainer may
-    override. `constants` are the optimizer's compiled numbers by name, such as `beta1`. `batch` is the number of rows
+    override. `constants` are the optimizer's compiled numbers by name, such as `beta1`. `recipe` is what the program was
+    asked for: strings, numbers and truth values, which the manifest passes on to trainers. `batch` is the number of rows
     in one micro-batch of one replica. A label is `ignore_index` or in [0, `num_classes`); if `num_classes` is 0, it may
     be any number. `replicas` run each step together, in `accumulate` micro-batches. If `evaluation_mixed_by` or
     `step_mixed_by` is set, rows that pad a batch cannot be masked in `eval` or in `step`, because the node at this
@@ -136,7 +137,8 @@ def Exec_TrainingAttr : Exec_Attr<"Training", "training"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$optimizer, "::mlir::StringAttr":$loss, "::mlir::FloatAttr":$lr,
                         "::mlir::FloatAttr":$weight_decay, "::mlir::FloatAttr":$clip_norm,
-                        "::mlir::DictionaryAttr":$constants, "int64_t":$batch, "int64_t":$num_classes,
+                        "::mlir::DictionaryAttr":$constants, OptionalParameter<"::mlir::DictionaryAttr">:$recipe,
+                        "int64_t":$batch, "int64_t":$num_classes,
                         OptionalParameter<"::mlir::IntegerAttr">:$ignore_index,
                         DefaultValuedParameter<"int64_t", "1">:$replicas,
                         DefaultValuedParameter<"int64_t", "1">:$accumulate,

@@ -188,33 +188,8 @@ public:
 private:
   BuildTrainingOptions chosen() const {
     BuildTrainingOptions options;
-    options.loss = loss;
-    options.logits = logits;
-    options.labels = labels;
-    options.axis = axis;
-    options.ignoreIndex = ignoreIndex;
-    options.labelSmoothing = labelSmoothing;
-    options.optimizer = optimizer;
-    options.lr = lr;
-    options.momentum = momentum;
-    options.nesterov = nesterov;
-    options.weightDecay = weightDecay;
-    options.noDecay = noDecay;
-    options.beta1 = beta1;
-    options.beta2 = beta2;
-    options.eps = eps;
-    options.trainable = trainable;
-    options.freeze = freeze;
-    options.freezeBatchNorm = freezeBatchNorm;
-    options.padLastBatch = padLastBatch;
-    options.runningVariance = runningVariance;
-    options.lossScale = lossScale;
-    options.clipNorm = clipNorm;
-    options.clipValue = clipValue;
-    options.replicas = replicas;
-    options.accumulate = accumulate;
-    options.pairwise = pairwise;
-    options.ema = ema;
+#define SINTER_TRAINING_OPTION(FIELD, KEY, WHEN) options.FIELD = FIELD;
+#include "passes/train/TrainingOptions.def"
     return options;
   }
 
@@ -507,16 +482,16 @@ private:
     auto nodeOf = [](std::optional<Location> location) -> LocationAttr {
       return location ? LocationAttr(*location) : LocationAttr();
     };
-    module->setAttr(exec::ExecDialect::kTrainingAttr,
-                    exec::TrainingAttr::get(
-                        b.getContext(), b.getStringAttr(options.optimizer),
-                        b.getStringAttr(options.loss), number(lr),
-                        number(weightDecay), number(options.clipNorm),
-                        b.getDictionaryAttr(constants), plan.batch,
-                        plan.numClasses, ignoreIndex,
-                        std::max<int64_t>(options.replicas, 1),
-                        std::max<int64_t>(options.accumulate, 1),
-                        nodeOf(evaluationMixedBy), nodeOf(stepMixedBy)));
+    module->setAttr(
+        exec::ExecDialect::kTrainingAttr,
+        exec::TrainingAttr::get(
+            b.getContext(), b.getStringAttr(options.optimizer),
+            b.getStringAttr(options.loss), number(lr), number(weightDecay),
+            number(options.clipNorm), b.getDictionaryAttr(constants),
+            recipeOf(b.getContext(), options), plan.batch, plan.numClasses,
+            ignoreIndex, std::max<int64_t>(options.replicas, 1),
+            std::max<int64_t>(options.accumulate, 1), nodeOf(evaluationMixedBy),
+            nodeOf(stepMixedBy)));
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;

@@ -156,6 +156,10 @@ double defaultWeightDecay(const BuildTrainingOptions &options);
 /// their values.
 llvm::SmallVector<std::pair<llvm::StringRef, double>>
 optimizerValues(const BuildTrainingOptions &options);
+/// What changes the numbers of a run: the options as TrainingOptions.def says,
+/// and the numbers of `optimizerValues`.
+mlir::DictionaryAttr recipeOf(mlir::MLIRContext *context,
+                              const BuildTrainingOptions &options);
 
 /// Reduces all gradients to one number. `map` maps the elements to float32.
 /// Each gradient is reduced in rows; the results are one vector, which is

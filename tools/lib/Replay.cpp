@@ -73,7 +73,7 @@ public:
          grad = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_GRAD),
          apply = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_APPLY);
     const int64_t parts = countParts();
-    const int64_t expected = grad ? options.train.accumulate : 1;
+    const int64_t expected = grad ? options.train.request.accumulate : 1;
     if (parts != expected)
       return wrong("holds " + llvm::Twine(parts) +
                    " micro-batches of all replicas, the program takes " +
@@ -273,7 +273,7 @@ ExitCode tools::replay(const Options &options,
                          "compiled with, at least --train");
     return kExitUsage;
   }
-  if (options.train.replicas > 1) {
+  if (options.train.request.replicas > 1) {
     reportError(options, "--replay runs the parts of all replicas one after "
                          "the other: use --accumulate=N for N parts in all, "
                          "without --replicas");
