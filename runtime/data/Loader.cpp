@@ -16,30 +16,39 @@
 
 using namespace sinter::rt;
 
+int64_t Loader::Options::numSlots() const {
+  return std::min<int64_t>(std::max(prefetch, 1) + std::max(inUse, 1),
+                           std::max<int64_t>(end - begin, 0));
+}
+
 /// The buffers of one batch.
 struct Loader::Slot {
   std::vector<void *> buffers; // 64-byte aligned, one for each input
+  bool ownsBuffers = true;
   std::vector<int64_t> rows;
   int64_t validRows = 0;
   int64_t ready = -1; // the number of the batch that it holds, filled
   Status status;
   ~Slot() {
     for (void *buffer : buffers)
-      std::free(buffer);
+      if (ownsBuffers)
+        std::free(buffer);
   }
 };
 
 Loader::Loader(const BatchReader &reader, Options options)
-    : reader_(reader), options_(options), nextToFill_(options.begin),
-      nextToTake_(options.begin) {
-  int64_t numBatches = std::max<int64_t>(options.end - options.begin, 0);
-  // One more than asked for: the batch in use takes a slot as well.
-  int64_t numSlots =
-      std::min<int64_t>(std::max(options.prefetch, 1) + 1, numBatches);
-  for (int64_t i = 0; i < numSlots; ++i)
+    : reader_(reader), options_(std::move(options)),
+      nextToFill_(options_.begin), nextToTake_(options_.begin) {
+  const int64_t numSlots = options_.numSlots();
+  for (int64_t i = 0; i < numSlots; ++i) {
     slots_.push_back(std::make_unique<Slot>());
+    if (options_.buffers.empty())
+      continue;
+    slots_.back()->buffers = options_.buffers[static_cast<size_t>(i)];
+    slots_.back()->ownsBuffers = false;
+  }
   int64_t numWorkers =
-      std::min<int64_t>(std::max(options.workers, 1), numSlots);
+      std::min<int64_t>(std::max(options_.workers, 1), numSlots);
   BlockSignals blocked; // inherited by the workers
   for (int64_t i = 0; i < numWorkers; ++i) {
     try {
@@ -97,7 +106,8 @@ void Loader::work() {
     // A slot is free when the batch that it held has been released.
     freed_.wait(lock, [&] {
       return stop_ || nextToFill_ >= options_.end ||
-             nextToFill_ - std::max(nextToTake_ - 1, options_.begin) <
+             nextToFill_ - std::max(nextToTake_ - std::max(options_.inUse, 1),
+                                    options_.begin) <
                  int64_t(slots_.size());
     });
     if (stop_ || nextToFill_ >= options_.end)
@@ -125,7 +135,7 @@ Result<Batch> Loader::next() {
   int64_t number = nextToTake_;
   if (number >= options_.end)
     return Status::failed("the loader was asked for more batches than it has");
-  ++nextToTake_; // releases the previous batch
+  ++nextToTake_; // releases the oldest batch in use
   freed_.notify_all();
   Slot &slot = slotOf(number);
   if (workers_.empty()) {

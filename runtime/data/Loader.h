@@ -34,6 +34,14 @@ public:
     bool evaluation = false;
     int32_t workers = 1;  // >= 1
     int32_t prefetch = 4; // batches ahead, >= 1
+    /// How many batches stay as they are: the last one, and those before it.
+    int32_t inUse = 1;
+    /// Memory for numSlots() batches, which outlives the loader: an address for
+    /// each input. Empty: the loader allocates it.
+    std::vector<std::vector<void *>> buffers;
+
+    /// The batches that the loader holds.
+    int64_t numSlots() const;
   };
   /// `reader` outlives the loader.
   Loader(const BatchReader &reader, Options options);
@@ -41,8 +49,8 @@ public:
   Loader(const Loader &) = delete;
   Loader &operator=(const Loader &) = delete;
 
-  /// The next batch. Its buffers stay as they are until the next call. May be
-  /// called end - begin times at most.
+  /// The next batch. Its buffers stay as they are until this was called
+  /// `inUse` times more. May be called end - begin times at most.
   Result<Batch> next();
 
 private:
@@ -58,7 +66,7 @@ private:
   std::mutex mutex_; // guards everything below and Slot::ready
   std::condition_variable filled_, freed_;
   int64_t nextToFill_; // claimed by workers
-  int64_t nextToTake_; // by the consumer; the batch before it is still in use
+  int64_t nextToTake_; // by the consumer; `inUse` batches before it stay
   bool stop_ = false;
 };
 

@@ -333,6 +333,15 @@ Result<Executor *> Program::check(const char *name, const void *const *inputs,
   return executor;
 }
 
+Result<std::optional<InputBlock>> Program::allocateInputs(const char *name) {
+  Executor *executor = find(name);
+  if (!executor)
+    return Status::invalid(std::string("the program has no entry '") + name +
+                           "'");
+  return staging_ ? staging_->allocateInputs(executor->entry())
+                  : std::optional<InputBlock>();
+}
+
 Result<RunNumber> Program::begin(const char *name,
                                  const sinter_control *control,
                                  const void *const *inputs,

@@ -52,14 +52,25 @@ public:
   const std::vector<Place> &places() const { return places_; }
   /// True if begin() returns while a device works.
   bool isAsynchronous() const { return staging_ != nullptr; }
+  /// Bytes of inputs that the host has copied for uploads, in all runs.
+  uint64_t copiedInputBytes() const {
+    return staging_ ? staging_->copiedInputBytes() : 0;
+  }
 
   /// As sinter_program_run.
   Status run(const char *entry, const sinter_control *control,
              const void *const *inputs, void *const *outputs);
 
+  /// Memory in which the inputs of `entry` can be uploaded without a copy on
+  /// the host; nothing if the program does not upload them. Free it before the
+  /// program.
+  Result<std::optional<InputBlock>> allocateInputs(const char *entry);
+
   /// Starts a run; an asynchronous device is still working when this returns.
-  /// The inputs may change then. wait() writes the outputs, which must stay in
-  /// place. At most two runs are in flight: a third one waits for the first.
+  /// The inputs may change then, unless they are in memory from
+  /// allocateInputs(): that may change when the run has finished. wait() writes
+  /// the outputs, which must stay in place. At most two runs are in flight: a
+  /// third one waits for the first.
   Result<RunNumber> begin(const char *entry, const sinter_control *control,
                           const void *const *inputs, void *const *outputs);
   /// Waits for run `run` and those before it.

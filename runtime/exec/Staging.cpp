@@ -17,6 +17,27 @@ using namespace sinter::rt;
 static constexpr uint64_t inputsOffset = 256;
 static_assert(sizeof(sinter_control) <= inputsOffset);
 
+InputBlock::InputBlock(Device &device, void *block, const sinter_entry &entry)
+    : device_(&device), block_(block) {
+  for (uint32_t i = 0; i < entry.numInputs; ++i)
+    inputs_.push_back(static_cast<uint8_t *>(block) + inputsOffset +
+                      offsetInBlock(entry.inputs, i));
+}
+
+InputBlock &InputBlock::operator=(InputBlock &&other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(block_, other.block_);
+  std::swap(inputs_, other.inputs_);
+  return *this;
+}
+
+InputBlock::~InputBlock() {
+  if (!block_)
+    return;
+  (void)device_->synchronize(); // a failed run may still read it
+  device_->freeHost(block_);
+}
+
 Result<std::unique_ptr<Staging>>
 Staging::create(const sinter_artifact &artifact, std::span<Place> places) {
   std::unique_ptr<Staging> staging(new Staging(places));
@@ -156,11 +177,43 @@ Staging::~Staging() {
     device->free(block);
 }
 
-Status Staging::upload(Lane &lane, uint32_t slot, uint64_t sizeBytes) {
+Result<std::optional<InputBlock>>
+Staging::allocateInputs(const sinter_entry &entry) {
+  if (lanes_.size() < places_.size())
+    return std::optional<InputBlock>();
+  Device &device = *lanes_.front().place->device;
+  Result<void *> block = device.allocateHost(
+      inputsOffset + offsetInBlock(entry.inputs, entry.numInputs),
+      "a batch in host memory");
+  if (!block.ok())
+    return block.status();
+  inputBlocks_.push_back(static_cast<uint8_t *>(*block));
+  return std::optional<InputBlock>(InputBlock(device, *block, entry));
+}
+
+/// The block of allocateInputs() that holds `inputs`; null if there is none.
+uint8_t *Staging::blockOf(const sinter_entry &entry,
+                          const void *const *inputs) const {
+  if (!entry.numInputs)
+    return nullptr;
+  auto *first = static_cast<const uint8_t *>(inputs[0]);
+  auto block = std::find_if(
+      inputBlocks_.begin(), inputBlocks_.end(),
+      [&](uint8_t *block) { return block + inputsOffset == first; });
+  if (block == inputBlocks_.end())
+    return nullptr;
+  for (uint32_t i = 1; i < entry.numInputs; ++i)
+    if (inputs[i] != *block + inputsOffset + offsetInBlock(entry.inputs, i))
+      return nullptr;
+  return *block;
+}
+
+Status Staging::upload(Lane &lane, uint32_t slot, const uint8_t *from,
+                       uint64_t sizeBytes) {
   Device &device = *lane.place->device;
-  SINTER_RETURN_IF_ERROR(device.upload(
-      *lane.uploads, lane.place->slots[slot].control, pending_[slot].hostInputs,
-      lane.readsInputs ? sizeBytes : inputsOffset));
+  SINTER_RETURN_IF_ERROR(
+      device.upload(*lane.uploads, lane.place->slots[slot].control, from,
+                    lane.readsInputs ? sizeBytes : inputsOffset));
   SINTER_RETURN_IF_ERROR(device.record(*lane.uploaded[slot], *lane.uploads));
   return device.wait(*lane.place->stream, *lane.uploaded[slot]);
 }
@@ -174,17 +227,23 @@ Result<RunNumber> Staging::begin(Executor &executor,
   if (begun_ >= numSlots)
     SINTER_RETURN_IF_ERROR(finish(begun_ + 1 - numSlots));
   const sinter_entry &entry = executor.entry();
-  std::memcpy(pending.hostInputs, &control, sizeof(control));
-  for (uint32_t i = 0; i < entry.numInputs; ++i)
-    if (entry.inputs[i].sizeBytes)
-      std::memcpy(pending.hostInputs + inputsOffset +
-                      offsetInBlock(entry.inputs, i),
-                  inputs[i], entry.inputs[i].sizeBytes);
+  uint8_t *from = blockOf(entry, inputs);
+  if (!from) {
+    from = pending.hostInputs;
+    for (uint32_t i = 0; i < entry.numInputs; ++i) {
+      const uint64_t bytes = entry.inputs[i].sizeBytes;
+      if (bytes)
+        std::memcpy(from + inputsOffset + offsetInBlock(entry.inputs, i),
+                    inputs[i], bytes);
+      copiedInputBytes_ += bytes;
+    }
+  }
+  std::memcpy(from, &control, sizeof(control));
   std::copy(outputs, outputs + entry.numOutputs, pending.outputs.begin());
   const uint64_t bytes =
       inputsOffset + offsetInBlock(entry.inputs, entry.numInputs);
   for (Lane &lane : lanes_)
-    SINTER_RETURN_IF_ERROR(upload(lane, slot, bytes));
+    SINTER_RETURN_IF_ERROR(upload(lane, slot, from, bytes));
   pending.executor = &executor;
   Status started = executor.start(slot, profile);
   for (Lane &lane : lanes_)

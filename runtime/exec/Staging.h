@@ -15,6 +15,7 @@
 #include "runtime/exec/Executor.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,26 @@ namespace sinter::rt {
 
 /// Number of a started run, counted from 1.
 using RunNumber = uint64_t;
+
+/// Pinned host memory for the control block and the inputs of one run, as an
+/// upload copies them. A run that is given these inputs copies nothing on the
+/// host. The device must outlive it.
+class InputBlock {
+public:
+  InputBlock() = default;
+  InputBlock(Device &device, void *block, const sinter_entry &entry);
+  InputBlock(InputBlock &&other) noexcept { *this = std::move(other); }
+  InputBlock &operator=(InputBlock &&other) noexcept;
+  ~InputBlock();
+
+  /// The address of each input; aligned as allocations of the device are.
+  const std::vector<void *> &inputs() const { return inputs_; }
+
+private:
+  Device *device_ = nullptr;
+  void *block_ = nullptr;
+  std::vector<void *> inputs_;
+};
 
 class Staging {
 public:
@@ -36,8 +57,13 @@ public:
   Staging(const Staging &) = delete;
   Staging &operator=(const Staging &) = delete;
 
-  /// Starts a run. The inputs may change when this returns; finish() writes the
-  /// outputs, or at the latest the begin() after the next.
+  /// Memory for the inputs of a run of `entry`; nothing if a device of the
+  /// program reads inputs in host memory.
+  Result<std::optional<InputBlock>> allocateInputs(const sinter_entry &entry);
+
+  /// Starts a run. The inputs may change when this returns, unless they are in
+  /// memory from allocateInputs(): then they may change after finish(), or
+  /// after the begin() after the next. Those write the outputs, too.
   Result<RunNumber> begin(Executor &executor, const sinter_control &control,
                           const void *const *inputs, void *const *outputs,
                           ProfileSink *profile);
@@ -46,6 +72,8 @@ public:
   Status finish(RunNumber run);
   /// Waits for all started runs.
   Status finishAll() { return finish(begun_); }
+  /// Bytes of inputs that the host has copied for uploads, in all runs.
+  uint64_t copiedInputBytes() const { return copiedInputBytes_; }
 
 private:
   static constexpr uint32_t numSlots = 2;
@@ -74,13 +102,17 @@ private:
   Status allocate(const sinter_artifact &artifact);
   Status allocateHost(const sinter_artifact &artifact);
   Status allocateLane(const sinter_artifact &artifact, Lane &lane);
-  Status upload(Lane &lane, uint32_t slot, uint64_t sizeBytes);
+  Status upload(Lane &lane, uint32_t slot, const uint8_t *from,
+                uint64_t sizeBytes);
+  uint8_t *blockOf(const sinter_entry &entry, const void *const *inputs) const;
   Status deliver(uint32_t slot);
 
   std::span<Place> places_;
   std::vector<Lane> lanes_;
   std::vector<std::pair<Device *, void *>> blocks_, hostBlocks_;
   Pending pending_[numSlots];
+  std::vector<uint8_t *> inputBlocks_; // of allocateInputs()
+  uint64_t copiedInputBytes_ = 0;
   RunNumber begun_ = 0, finished_ = 0;
 };
 

@@ -288,16 +288,20 @@ Status Replicas::checkEqual() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-void Replicas::load(const BatchReader &reader, const Loader::Options &options) {
-  for (auto &replica : replicas_) {
+Status Replicas::load(const BatchReader &reader,
+                      const Loader::Options &options) {
+  return onAll([&](Replica &replica) -> Status {
     Loader::Options own = options;
-    own.order.part = replica->rank;
+    own.order.part = replica.rank;
     own.order.parts = static_cast<int64_t>(replicas_.size());
     own.order.microBatches = microBatches_;
     own.begin *= microBatches_;
     own.end *= microBatches_;
-    replica->loader = std::make_unique<Loader>(reader, own);
-  }
+    replica.loader.reset();
+    SINTER_RETURN_IF_ERROR(replica.reading().allocateBatches(own));
+    replica.loader = std::make_unique<Loader>(reader, std::move(own));
+    return {};
+  });
 }
 
 Status Replicas::begin(const sinter_control &control) {
@@ -310,8 +314,7 @@ Status Replicas::begin(const sinter_control &control) {
         return batch.status();
       own.microBatch = i;
       own.validRows = batch->validRows;
-      EntryRunner &runner = replica.grad ? *replica.grad : *replica.step;
-      SINTER_RETURN_IF_ERROR(runner.begin(own, batch->inputs));
+      SINTER_RETURN_IF_ERROR(replica.reading().begin(own, batch->inputs));
     }
     return replica.grad ? replica.step->begin(own, nullptr) : Status();
   }));

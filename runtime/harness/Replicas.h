@@ -59,7 +59,7 @@ public:
 
   /// Prepares the batches of the steps in `options`, whose order has one part.
   /// `reader` outlives this.
-  void load(const BatchReader &reader, const Loader::Options &options);
+  Status load(const BatchReader &reader, const Loader::Options &options);
   /// Begins a step with the next batch, or the next micro-batches, on all
   /// replicas.
   Status begin(const sinter_control &control);
@@ -106,6 +106,9 @@ private:
     std::optional<NonFiniteFinder> finder;
     Status status; // of the last job
     std::thread thread;
+
+    /// What reads batches.
+    EntryRunner &reading() { return grad ? *grad : *step; }
   };
   using Job = std::function<Status(Replica &)>;
 

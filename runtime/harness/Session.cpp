@@ -161,6 +161,26 @@ Status EntryRunner::allocate(Outputs &outputs) const {
   return {};
 }
 
+Status EntryRunner::allocateBatches(Loader::Options &loading) {
+  // A run may still upload its batch until the begin() after the next.
+  Loader::Options options = loading;
+  options.inUse = 3;
+  const auto numSlots = static_cast<size_t>(options.numSlots());
+  while (batches_.size() < numSlots) {
+    Result<std::optional<InputBlock>> block =
+        session_->program()->program->allocateInputs(entry_->name);
+    if (!block.ok())
+      return block.status();
+    if (!*block)
+      return {};
+    batches_.push_back(std::move(**block));
+  }
+  for (size_t i = 0; i < numSlots; ++i)
+    options.buffers.push_back(batches_[i].inputs());
+  loading = std::move(options);
+  return {};
+}
+
 Status EntryRunner::begin(const sinter_control &control,
                           const void *const *inputs) {
   Outputs &outputs = outputsOf(begun_);
@@ -263,6 +283,7 @@ sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
   loading.evaluation = true;
   loading.workers = options.workers;
   loading.prefetch = options.prefetch;
+  SINTER_RETURN_IF_ERROR(runner.allocateBatches(loading));
   Loader loader(reader, loading);
   Evaluation result;
   result.rows = reader.rows();

@@ -12,6 +12,7 @@
 
 #include "runtime/data/Loader.h"
 #include "runtime/exec/IndexChecks.h"
+#include "runtime/exec/Staging.h"
 #include "runtime/harness/TrainerOptions.h"
 #include "runtime/train/Checkpoint.h"
 #include "sinter/sinter.h"
@@ -59,8 +60,13 @@ public:
 
   Status run(const sinter_control &control, const void *const *inputs);
 
+  /// Lets `loading` read batches to where the device uploads them from, if it
+  /// uploads them. The loader must end before this allocates again, and before
+  /// the runner does.
+  Status allocateBatches(Loader::Options &loading);
+
   /// Starts a run; at most one other may be in flight. The inputs may change
-  /// when this returns.
+  /// when this returns, unless they are a batch of allocateBatches().
   Status begin(const sinter_control &control, const void *const *inputs);
   /// Waits for the oldest run in flight.
   Status finish();
@@ -91,6 +97,7 @@ private:
   const Session *session_ = nullptr;
   const sinter_entry *entry_ = nullptr;
   Outputs outputs_[2];
+  std::vector<InputBlock> batches_; // of allocateBatches()
   uint64_t begun_ = 0, finished_ = 0;
 };
 

@@ -177,7 +177,7 @@ Status Trainer::load() {
   loading.order = order_;
   loading.workers = options_.workers;
   loading.prefetch = options_.prefetch;
-  replicas_->load(*trainData_, loading);
+  SINTER_RETURN_IF_ERROR(replicas_->load(*trainData_, loading));
   doneSteps_ = step_;
   Result<int64_t> skipped = skippedBefore();
   if (skipped.ok())

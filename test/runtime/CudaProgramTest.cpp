@@ -325,6 +325,53 @@ TEST_CASE("cuda program: inputs arrive while the run before computes",
   }
 }
 
+TEST_CASE("cuda program: a batch in pinned memory is uploaded as it is",
+          "[cuda]") {
+  Loaded loaded;
+  REQUIRE(loaded.run(0).ok()); // records the graph
+  CHECK(loaded.program->copiedInputBytes() == bytes);
+  std::vector<InputBlock> blocks;
+  for (int i = 0; i < 3; ++i) {
+    auto block = loaded.program->allocateInputs("main");
+    REQUIRE(block.ok());
+    REQUIRE(block->has_value());
+    blocks.push_back(std::move(**block));
+  }
+  loaded.fake.calls.clear();
+  constexpr int runs = 8;
+  std::vector<float> results(runs * n);
+  float count[runs];
+  RunNumber last = 0;
+  for (int i = 0; i < runs; ++i) {
+    // Run i - 3 has finished: run i - 1 has begun.
+    float *x = static_cast<float *>(blocks[size_t(i % 3)].inputs()[0]);
+    for (int j = 0; j < n; ++j)
+      x[j] = static_cast<float>(100 * i + j);
+    sinter_control control{};
+    control.step = i;
+    void *outputs[2] = {&results[size_t(i) * n], &count[i]};
+    auto run = loaded.program->begin(
+        "main", &control, blocks[size_t(i % 3)].inputs().data(), outputs);
+    REQUIRE(run.ok());
+    last = *run;
+  }
+  REQUIRE(loaded.program->wait(last).ok());
+  for (int i = 0; i < runs; ++i)
+    for (int j = 0; j < n; ++j)
+      REQUIRE(results[size_t(i) * n + size_t(j)] ==
+              static_cast<float>(2 * (100 * i + j) + i + 50));
+  CHECK(loaded.fake.calls["memcpyHtoDAsync"] == runs);
+  CHECK(loaded.program->copiedInputBytes() == bytes);
+  // Memory of the caller is copied, also if only some inputs are in a block.
+  const void *mixed[2] = {blocks[0].inputs()[0], loaded.inputs[1]};
+  void *outputs[2] = {results.data(), count};
+  auto run = loaded.program->begin("main", nullptr, mixed, outputs);
+  REQUIRE(run.ok());
+  REQUIRE(loaded.program->wait(*run).ok());
+  CHECK(loaded.program->copiedInputBytes() == 2 * bytes);
+  blocks.clear();
+}
+
 TEST_CASE("cuda program: constants that nobody reads stay on the host",
           "[cuda]") {
   Loaded loaded;

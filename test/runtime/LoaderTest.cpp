@@ -9,6 +9,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 using namespace sinter::rt;
 using namespace testfiles;
 
@@ -65,6 +69,37 @@ TEST_CASE("batches do not depend on workers or prefetch", "[data][loader]") {
   std::vector<int64_t> rows(10);
   RowOrder{103, 10, 4, true}.rowsOf(5, rows.data());
   CHECK(expected[2] == std::vector<int32_t>(rows.begin(), rows.end()));
+}
+
+TEST_CASE("batches in use stay as they are, in the memory that was given",
+          "[data][loader]") {
+  Counting data;
+  Loader::Options options;
+  options.end = 200;
+  options.order = {103, 10, 4, true};
+  options.workers = 3;
+  options.prefetch = 2;
+  options.inUse = 3;
+  REQUIRE(options.numSlots() == 5);
+  std::vector<std::vector<int32_t>> memory(5, std::vector<int32_t>(10));
+  for (std::vector<int32_t> &batch : memory)
+    options.buffers.push_back({batch.data()});
+  std::vector<const int32_t *> taken;
+  std::vector<std::vector<int32_t>> contents;
+  Loader loader(*data.reader, options);
+  for (int64_t i = 0; i < options.end; ++i) {
+    auto batch = loader.next();
+    REQUIRE(batch.ok());
+    taken.push_back(static_cast<const int32_t *>(batch->inputs[0]));
+    CHECK(taken.back() == memory[size_t(i % 5)].data());
+    contents.push_back({taken.back(), taken.back() + 10});
+    if (i % 20 == 19) // the workers fill what they may
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int64_t j = std::max<int64_t>(i - 2, 0); j <= i; ++j)
+      REQUIRE(std::equal(contents[size_t(j)].begin(), contents[size_t(j)].end(),
+                         taken[size_t(j)]));
+  }
+  CHECK(!loader.next().ok());
 }
 
 TEST_CASE("evaluation covers every row once and pads the last batch",
