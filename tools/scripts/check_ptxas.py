@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The ptxas gate: assembles every kernel of test programs and allows no spills.
+"""The ptxas gate: assembles every kernel of test programs and allows no spills and no calls.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -67,6 +67,15 @@ def assemble(ptxas, text, target, folder):
     return entries, None
 
 
+def surprises(ptx):
+    """What kernels in `ptx` should not have, a line each."""
+    for kernel, body in re.findall(r"\.entry (\w+)\((.*?)\n\}", ptx, re.S):
+        for word, what in ((r"\bcall\b", "calls a function"),
+                           (r"\.local\b", "has local memory")):
+            if re.search(word, body):
+                yield f"{kernel} {what}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs")
@@ -91,6 +100,7 @@ def main():
                 expected = set(re.findall(r"\.entry (\w+)\(", done.stdout))
                 threads = dict(re.findall(r"\.entry (\w+)\([^{]*?\.maxntid (\d+)", done.stdout))
                 kernels += len(expected)
+                problems += [f"{model} for {arch}: {text}" for text in surprises(done.stdout)]
                 for target in targets:
                     entries, complaint = assemble(ptxas, done.stdout, target, folder)
                     if complaint or set(entries) != expected:

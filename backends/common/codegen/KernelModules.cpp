@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/KernelModules.h"
-#include "backends/common/codegen/NarrowFloats.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -31,7 +30,7 @@ namespace sinter::codegen {
 static void addPasses(OpPassManager &kernel,
                       const KernelModules::Pipeline &pipeline) {
   kernel.addPass(passes::createExpandMath());
-  kernel.addPass(createExpandNarrowFloats());
+  kernel.addPass(createExpandNarrowFloats(pipeline.narrow));
   if (pipeline.expand)
     pipeline.expand(kernel);
   kernel.addPass(createCSEPass());

@@ -12,6 +12,8 @@
 
 #include "ir/exec/Exec.h"
 
+#include "backends/common/codegen/NarrowFloats.h"
+
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -28,6 +30,7 @@ public:
     llvm::function_ref<void(mlir::OpPassManager &)> expand = nullptr;
     /// Whether vectors are lowered before loops become blocks.
     bool isVectorFirst = false;
+    NarrowInstructions narrow = {};
   };
 
   /// Emits every exec.kernel of `module`, and lowers all of them.

@@ -3,14 +3,15 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Rounds to nearest even, also subnormal numbers and infinities; every NaN
-// becomes a quiet NaN. Conversion from float64 is correctly rounded: the
-// float32 in between is rounded to odd, so that rounding twice gives the same
-// result.
+// becomes a quiet NaN, with instructions always the same one. Conversion from
+// float64 is correctly rounded: the float32 in between is rounded to odd, so
+// that rounding twice gives the same result.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/NarrowFloats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -163,11 +164,15 @@ struct FoldRoundTrip : OpRewritePattern<arith::TruncFOp> {
 
 /// Pattern: extf(x) of a 16-bit float -> integer arithmetic
 struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ExpandExtension(MLIRContext *context, const NarrowInstructions &instructions)
+      : OpRewritePattern(context), instructions(instructions) {}
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
     if (!isNarrow(op.getIn().getType()))
       return rewriter.notifyMatchFailure(op, "of a wider float");
+    if (instructions.widensHalf &&
+        getElementTypeOrSelf(op.getIn().getType()).isF16())
+      return rewriter.notifyMatchFailure(op, "there is an instruction");
     Bits bits(rewriter, op.getLoc(), op.getType());
     Value result = bits.floatOf(bits.widen(op.getIn()));
     if (getElementTypeOrSelf(op.getType()).isF64())
@@ -175,38 +180,81 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
     rewriter.replaceOp(op, result);
     return success();
   }
+  const NarrowInstructions &instructions;
 };
+
+/// Rounds `x`, a float32 number or a vector of them, by instructions for two.
+Value roundByPairs(ImplicitLocOpBuilder &b, Type element, Value x,
+                   const NarrowInstructions &instructions) {
+  auto pair = [&](Value low, Value high) {
+    return instructions.roundPair(b, b.getLoc(), element, low, high);
+  };
+  Value zero = b.create<arith::ConstantOp>(b.getF32FloatAttr(0));
+  auto type = dyn_cast<VectorType>(x.getType());
+  if (!type)
+    return b.create<arith::BitcastOp>(
+        element,
+        b.create<arith::TruncIOp>(b.getI16Type(), pair(x, zero)).getResult());
+  const int64_t size = type.getNumElements(), pairs = llvm::divideCeil(size, 2);
+  auto at = [&](int64_t i) -> Value {
+    return i < size ? b.create<vector::ExtractOp>(x, i).getResult() : zero;
+  };
+  Value words = b.create<arith::ConstantOp>(
+      b.getZeroAttr(VectorType::get(pairs, b.getI32Type())));
+  for (int64_t i = 0; i < pairs; ++i)
+    words =
+        b.create<vector::InsertOp>(pair(at(2 * i), at(2 * i + 1)), words, i);
+  Value numbers =
+      b.create<vector::BitCastOp>(VectorType::get(2 * pairs, element), words);
+  if (size % 2 == 0)
+    return numbers;
+  return b.create<vector::ExtractStridedSliceOp>(numbers, ArrayRef<int64_t>{0},
+                                                 ArrayRef<int64_t>{size},
+                                                 ArrayRef<int64_t>{1});
+}
 
 /// Pattern: truncf(x) to a 16-bit float -> integer arithmetic
 struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ExpandTruncation(MLIRContext *context, const NarrowInstructions &instructions)
+      : OpRewritePattern(context), instructions(instructions) {}
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
     if (!isNarrow(op.getType()))
       return rewriter.notifyMatchFailure(op, "to a wider float");
     Bits bits(rewriter, op.getLoc(), op.getType());
     bool isDouble = getElementTypeOrSelf(op.getIn().getType()).isF64();
-    Value wide = isDouble ? bits.toOdd(op.getIn()) : bits.bitsOf(op.getIn());
     Type element = getElementTypeOrSelf(op.getType());
+    if (instructions.roundPair) {
+      Value number =
+          isDouble ? bits.floatOf(bits.toOdd(op.getIn())) : op.getIn();
+      rewriter.replaceOp(op,
+                         roundByPairs(bits.b, element, number, instructions));
+      return success();
+    }
+    Value wide = isDouble ? bits.toOdd(op.getIn()) : bits.bitsOf(op.getIn());
     Value narrow = element.isF16() ? bits.toHalf(wide) : bits.toBfloat16(wide);
     narrow = bits.b.create<arith::TruncIOp>(bits.shaped(bits.b.getI16Type()),
                                             narrow);
     rewriter.replaceOp(op, bits.cast(element, narrow));
     return success();
   }
+  const NarrowInstructions &instructions;
 };
 
 class ExpandNarrowFloats
     : public PassWrapper<ExpandNarrowFloats, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandNarrowFloats)
+  explicit ExpandNarrowFloats(NarrowInstructions instructions)
+      : instructions(std::move(instructions)) {}
   StringRef getName() const override { return "ExpandNarrowFloats"; }
 
   void runOnOperation() override {
     // Round trips are folded first, before their conversions are expanded.
     RewritePatternSet folds(&getContext()), expansions(&getContext());
     folds.add<FoldRoundTrip>(&getContext());
-    expansions.add<ExpandExtension, ExpandTruncation>(&getContext());
+    expansions.add<ExpandExtension, ExpandTruncation>(&getContext(),
+                                                      instructions);
     for (RewritePatternSet *patterns : {&folds, &expansions})
       arith::BitcastOp::getCanonicalizationPatterns(*patterns, &getContext());
     if (failed(
@@ -215,12 +263,16 @@ public:
                                             std::move(expansions))))
       signalPassFailure();
   }
+
+private:
+  NarrowInstructions instructions;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createExpandNarrowFloats() {
-  return std::make_unique<ExpandNarrowFloats>();
+std::unique_ptr<Pass>
+createExpandNarrowFloats(NarrowInstructions instructions) {
+  return std::make_unique<ExpandNarrowFloats>(std::move(instructions));
 }
 
 } // namespace sinter::codegen

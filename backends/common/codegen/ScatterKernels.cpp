@@ -4,8 +4,9 @@
 //
 // A result is [outer, rows, inner]; indices choose rows. A unit has one outer
 // position, some of the rows and a run of the inner elements: it copies the old
-// elements and applies, in index order, the updates of its rows. So duplicates
-// are combined in the same order however the units are divided.
+// elements, unless the result is in their place, and applies, in index order,
+// the updates of its rows. So duplicates are combined in the same order however
+// the units are divided.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"
@@ -54,11 +55,13 @@ public:
                             s.number(sizes.rows));
     part.outer = s.div(rest, parts);
     part.base = s.mul(part.outer, sizes.rows * sizes.inner);
-    s.loop(part.firstRow, part.endRow, [&](Value row) {
-      Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
-      s.loop(part.from, part.to, [&](Value i) {
-        Value at = s.add(rowBase, i);
-        s.store(element, s.load(element, operands[0], at), results[0], at);
+    s.when(s.areDifferent(operands[0], results[0]), [&] {
+      s.loop(part.firstRow, part.endRow, [&](Value row) {
+        Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
+        s.loop(part.from, part.to, [&](Value i) {
+          Value at = s.add(rowBase, i);
+          s.store(element, s.load(element, operands[0], at), results[0], at);
+        });
       });
     });
     emitUpdates(s, part, operands, results[0]);

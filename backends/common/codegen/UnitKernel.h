@@ -65,6 +65,12 @@ public:
     return compare(mlir::arith::CmpIPredicate::ult, x, number(size));
   }
 
+  /// Whether two pointers have different addresses.
+  mlir::Value areDifferent(mlir::Value pointer, mlir::Value other) {
+    return b.create<mlir::LLVM::ICmpOp>(loc, mlir::LLVM::ICmpPredicate::ne,
+                                        pointer, other);
+  }
+
   void loop(mlir::Value lower, mlir::Value upper,
             llvm::function_ref<void(mlir::Value)> body) {
     auto op = b.create<mlir::scf::ForOp>(loc, lower, upper, number(1));
@@ -100,14 +106,15 @@ public:
                    mlir::Value position) {
     mlir::Type memory = emitter.storageType(element);
     mlir::Value value = b.create<mlir::LLVM::LoadOp>(
-        loc, memory, address(memory, pointer, position));
+        loc, memory, address(memory, pointer, position), alignment(memory));
     return emitter.fromMemory(value, element);
   }
   void store(mlir::Type element, mlir::Value value, mlir::Value pointer,
              mlir::Value position) {
-    b.create<mlir::LLVM::StoreOp>(
-        loc, emitter.toMemory(value, element),
-        address(emitter.storageType(element), pointer, position));
+    mlir::Type memory = emitter.storageType(element);
+    b.create<mlir::LLVM::StoreOp>(loc, emitter.toMemory(value, element),
+                                  address(memory, pointer, position),
+                                  alignment(memory));
   }
   /// Combines `value` with the element at `position`, according to `kind`.
   void update(ir::ScatterKind kind, mlir::Type element, mlir::Value pointer,
@@ -138,6 +145,10 @@ public:
   mlir::Location loc;
 
 private:
+  /// Elements are aligned to their size. LLVM's default for i64 is half of it.
+  static unsigned alignment(mlir::Type memory) {
+    return memory.getIntOrFloatBitWidth() / 8;
+  }
   mlir::Value address(mlir::Type memory, mlir::Value pointer,
                       mlir::Value position) {
     return b.create<mlir::LLVM::GEPOp>(

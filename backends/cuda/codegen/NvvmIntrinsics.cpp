@@ -71,6 +71,15 @@ public:
                                   NVVM::ShflKind::bfly, UnitAttr());
   }
 
+  bool roundsPairs() const override { return true; }
+  Value roundPair(OpBuilder &b, Location loc, Type element, Value low,
+                  Value high) const override {
+    // The first operand becomes the upper half.
+    Value pair = call(b, loc, element.isF16() ? "ff2f16x2.rn" : "ff2bf16x2.rn",
+                      VectorType::get({2}, element), {high, low});
+    return b.create<LLVM::BitcastOp>(loc, b.getI32Type(), pair);
+  }
+
   /// Copies of 16 bytes bypass the L1 cache: no other block of the
   /// multiprocessor needs them soon.
   void copyAsync(OpBuilder &b, Location loc, Value to, Value from,

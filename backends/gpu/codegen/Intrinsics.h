@@ -78,6 +78,18 @@ public:
                                  mlir::Value word, int64_t mask) const = 0;
 
   //===--------------------------------------------------------------------===//
+  // 16-bit floats; LLVM widens f16 by an instruction
+  //===--------------------------------------------------------------------===//
+
+  /// Whether there is an instruction for roundPair; if not, numbers are rounded
+  /// by integer arithmetic.
+  virtual bool roundsPairs() const = 0;
+  /// As NarrowInstructions::roundPair.
+  virtual mlir::Value roundPair(mlir::OpBuilder &b, mlir::Location loc,
+                                mlir::Type element, mlir::Value low,
+                                mlir::Value high) const = 0;
+
+  //===--------------------------------------------------------------------===//
   // Copies in the background
   //===--------------------------------------------------------------------===//
 

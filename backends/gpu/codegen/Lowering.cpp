@@ -57,11 +57,17 @@ lowerKernels(ModuleOp module, const Vendor &vendor, ArrayRef<unsigned> archs,
     return emitKernel(kernel, kernelModule, vendor.intrinsics(),
                       options.hasWideCounts);
   };
+  codegen::NarrowInstructions narrow{.roundPair = nullptr, .widensHalf = true};
+  if (vendor.intrinsics().roundsPairs())
+    narrow.roundPair = [&](OpBuilder &b, Location loc, Type element, Value low,
+                           Value high) {
+      return vendor.intrinsics().roundPair(b, loc, element, low, high);
+    };
   // Vectors must be lowered before there are blocks: the greedy driver of that
   // pass merges equal blocks of different parts and gets the types of their
   // arguments wrong.
-  FailureOr<codegen::KernelModules> kernels =
-      codegen::KernelModules::lower(module, emit, {.isVectorFirst = true});
+  FailureOr<codegen::KernelModules> kernels = codegen::KernelModules::lower(
+      module, emit, {.isVectorFirst = true, .narrow = std::move(narrow)});
   if (failed(kernels))
     return failure();
   std::vector<std::vector<std::string>> byKernel(kernels->size());

@@ -59,6 +59,11 @@ public:
   void deviceFence(OpBuilder &b, Location loc) const override {
     b.create<LLVM::FenceOp>(loc, LLVM::AtomicOrdering::seq_cst, "agent");
   }
+  bool roundsPairs() const override { return false; }
+  Value roundPair(OpBuilder &, Location, Type, Value, Value) const override {
+    FAIL("rounded by integer arithmetic");
+    return {};
+  }
   /// For waves of 32 lanes. The instruction numbers lanes by bytes.
   Value shuffleXor(OpBuilder &b, Location loc, Value word,
                    int64_t mask) const override {
