@@ -22,6 +22,9 @@ void LibraryCall::choose(std::span<const double>) {}
 
 void *Stream::native() const { return nullptr; }
 
+Result<void *> Device::allocateApart(uint64_t sizeBytes, const char *purpose) {
+  return allocate(sizeBytes, purpose);
+}
 void Device::adopt(const void *, uint64_t) {}
 void Device::discard(void *, uint64_t) {}
 

@@ -140,9 +140,13 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       if (slice.space == SINTER_SPACE_OUTPUT && j >= command.numReads)
         executor.outputPlaces_[slice.index] = &there;
       auto buffer = static_cast<uint32_t>(executor.buffers_[0].size());
+      const bool isSeparate =
+          slice.space == SINTER_SPACE_ARENA && !there.separateSlices.empty();
       for (uint32_t slot = 0; slot < numSlots; ++slot)
         executor.buffers_[slot].push_back(
-            executor.address(artifact, there, slice, slot));
+            isSeparate
+                ? there.separateSlices[&entry - artifact.entries].address(i, j)
+                : executor.address(artifact, there, slice, slot));
       if (!place.slots[0].inputs && slice.space == SINTER_SPACE_INPUT)
         executor.inputPatches_.push_back(
             {buffer, slice.index, slice.offsetBytes});

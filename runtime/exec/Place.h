@@ -9,6 +9,7 @@
 #define SINTER_RUNTIME_EXEC_PLACE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/exec/SeparateSlices.h"
 
 #include <memory>
 #include <vector>
@@ -70,7 +71,8 @@ struct Place {
   std::unique_ptr<Stream> collectives; // for all_reduces; null: none
   std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;
-  uint8_t *arena = nullptr;
+  uint8_t *arena = nullptr; // null with separateSlices
+  std::vector<SeparateSlices> separateSlices; // of each entry, or empty
   uint8_t *states = nullptr;
   ConstantMap constants;
   std::vector<Slot> slots; // one, or two

@@ -148,6 +148,26 @@ Status Program::loadQueues(Place &place) {
   return {};
 }
 
+Status Program::separateSlices(uint32_t index) {
+  Place &place = places_[index];
+  for (uint32_t i = 0; i < artifact_->numEntries; ++i) {
+    SeparateSlices &slices =
+        place.separateSlices.emplace_back(artifact_->entries[i], index);
+    SINTER_RETURN_IF_ERROR(
+        slices.allocate([&](uint64_t sizeBytes) -> Result<uint8_t *> {
+          Result<void *> address =
+              place.device->allocateApart(sizeBytes, "a value of its own");
+          if (!address.ok())
+            return address.status();
+          allocations_.push_back({place.device.get(), *address});
+          place.allocatedBytes += sizeBytes;
+          place.device->discard(*address, sizeBytes);
+          return static_cast<uint8_t *>(*address);
+        }));
+  }
+  return {};
+}
+
 Status Program::loadPlace(uint32_t index) {
   Place &place = places_[index];
   Device &device = *place.device;
@@ -165,10 +185,17 @@ Status Program::loadPlace(uint32_t index) {
   if (!kernels.ok())
     return kernels.status();
   place.kernels = std::move(*kernels);
-  // Entries run one after the other, so they share one arena.
-  const uint64_t sizeOfArena = arenaBytes(*artifact_, index);
-  SINTER_RETURN_IF_ERROR(take(place.arena, sizeOfArena, "the arena"));
-  device.discard(place.arena, sizeOfArena);
+  Result<bool> separate = SeparateSlices::areWanted();
+  if (!separate.ok())
+    return separate.status();
+  if (*separate) {
+    SINTER_RETURN_IF_ERROR(separateSlices(index));
+  } else {
+    // Entries run one after the other, so they share one arena.
+    const uint64_t sizeOfArena = arenaBytes(*artifact_, index);
+    SINTER_RETURN_IF_ERROR(take(place.arena, sizeOfArena, "the arena"));
+    device.discard(place.arena, sizeOfArena);
+  }
   SINTER_RETURN_IF_ERROR(
       take(place.states, stateBytes(*artifact_, index), "the state"));
   if (device.sharesHostMemory()) {
@@ -238,6 +265,8 @@ Status Program::bindScratch(uint32_t index) {
 Result<bool> Program::chooseCalls(uint32_t index) {
   Place &place = places_[index];
   bool hasRun = false;
+  if (!place.separateSlices.empty())
+    return hasRun; // random operands would hide what nothing wrote
   for (Executor &executor : executors_) {
     Result<bool> ran = executor.chooseCalls(place);
     if (!ran.ok())

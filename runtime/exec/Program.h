@@ -119,6 +119,7 @@ private:
        std::vector<std::unique_ptr<Device>> devices);
   Status load();
   Status loadPlace(uint32_t index);
+  Status separateSlices(uint32_t index);
   Status loadQueues(Place &place);
   Place &placeOf(const sinter_state_desc &state) {
     return places_[state.place];

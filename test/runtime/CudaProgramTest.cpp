@@ -412,6 +412,22 @@ TEST_CASE("cuda program: programs of an artifact share its constants",
   CHECK(first.fake.numAlive() == 0);
 }
 
+TEST_CASE("cuda program: for debugging, values have their own memory",
+          "[cuda]") {
+  uint64_t held = 0;
+  {
+    Loaded loaded;
+    held = loaded.fake.deviceBytesHeld();
+  }
+  setenv("SINTER_DEBUG", "separate-slices", 1);
+  Loaded loaded;
+  unsetenv("SINTER_DEBUG");
+  // The arena had one value, in a block with other memory.
+  CHECK(loaded.fake.deviceBytesHeld() == held + bytes);
+  REQUIRE(loaded.run(3).ok());
+  CHECK(loaded.isRight(loaded.y, 3));
+}
+
 TEST_CASE("cuda program: states are read and written by copies", "[cuda]") {
   Loaded loaded;
   CHECK(loaded.program->state(0) == nullptr);

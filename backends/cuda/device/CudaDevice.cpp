@@ -56,6 +56,8 @@ public:
 
   bool sharesHostMemory() const override { return false; }
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override;
+  Result<void *> allocateApart(uint64_t sizeBytes,
+                               const char *purpose) override;
   void free(void *address) override;
   Result<void *> allocateHost(uint64_t sizeBytes, const char *purpose) override;
   void freeHost(void *address) override;
@@ -272,6 +274,16 @@ Result<void *> CudaDevice::allocate(uint64_t sizeBytes, const char *purpose) {
     arena_.free(*address);
     return cleared;
   }
+  return reinterpret_cast<void *>(*address);
+}
+
+Result<void *> CudaDevice::allocateApart(uint64_t sizeBytes,
+                                         const char *purpose) {
+  SINTER_RETURN_IF_ERROR(failure_);
+  CurrentContext current(driver_, context_->handle());
+  Result<DeviceAddress> address = arena_.allocateApart(sizeBytes, purpose);
+  if (!address.ok())
+    return address.status();
   return reinterpret_cast<void *>(*address);
 }
 

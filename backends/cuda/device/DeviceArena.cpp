@@ -64,35 +64,54 @@ Status DeviceArena::tooMuch(uint64_t sizeBytes, const char *purpose,
                                     "'s memory, " + left};
 }
 
-Status DeviceArena::grow(uint64_t sizeBytes, const char *purpose) {
-  const uint64_t block = roundedUp(sizeBytes, granuleBytes);
+/// A block of the driver's for a request of `sizeBytes`.
+Result<DeviceAddress> DeviceArena::newBlock(uint64_t blockBytes,
+                                            uint64_t sizeBytes,
+                                            const char *purpose) {
   DeviceAddress address = 0;
-  DriverResult code = driver_.memAlloc(&address, block);
+  DriverResult code = driver_.memAlloc(&address, blockBytes);
   if (code == result::outOfMemory)
     return tooMuch(sizeBytes, purpose,
                    "which is not free: another process may hold it");
   if (code != result::success)
-    return {SINTER_DEVICE_FAILED, device_ + " cannot allocate memory for " +
-                                      purpose + ": " +
-                                      errorText(driver_, code)};
-  blocks_.emplace(address, block);
-  heldBytes_ += block;
-  addFree(address, block);
-  return {};
+    return Status(SINTER_DEVICE_FAILED,
+                  device_ + " cannot allocate memory for " + purpose + ": " +
+                      errorText(driver_, code));
+  blocks_.emplace(address, blockBytes);
+  heldBytes_ += blockBytes;
+  return address;
+}
+
+Status DeviceArena::checkLimit(uint64_t sizeBytes, const char *purpose) const {
+  // This order of checks cannot overflow.
+  if (sizeBytes <= availableBytes() &&
+      roundedUp(sizeBytes, alignmentBytes) <= availableBytes())
+    return {};
+  return tooMuch(sizeBytes, purpose,
+                 bytesText(availableBytes()) + " are left of " +
+                     bytesText(limitBytes_) +
+                     (isLimitGiven_ ? " (the memory limit)"
+                                    : " (95 % of what was free)"));
+}
+
+Result<DeviceAddress> DeviceArena::allocateApart(uint64_t sizeBytes,
+                                                 const char *purpose) {
+  if (sizeBytes == 0)
+    return DeviceAddress(0);
+  SINTER_RETURN_IF_ERROR(checkLimit(sizeBytes, purpose));
+  Result<DeviceAddress> address = newBlock(sizeBytes, sizeBytes, purpose);
+  if (!address.ok())
+    return address;
+  used_.emplace(*address, sizeBytes);
+  usedBytes_ += sizeBytes;
+  return address;
 }
 
 Result<DeviceAddress> DeviceArena::allocate(uint64_t sizeBytes,
                                             const char *purpose) {
   if (sizeBytes == 0)
     return DeviceAddress(0);
-  // This order of checks cannot overflow.
-  if (sizeBytes > availableBytes() ||
-      roundedUp(sizeBytes, alignmentBytes) > availableBytes())
-    return tooMuch(sizeBytes, purpose,
-                   bytesText(availableBytes()) + " are left of " +
-                       bytesText(limitBytes_) +
-                       (isLimitGiven_ ? " (the memory limit)"
-                                      : " (95 % of what was free)"));
+  SINTER_RETURN_IF_ERROR(checkLimit(sizeBytes, purpose));
   const uint64_t bytes = roundedUp(sizeBytes, alignmentBytes);
   auto fits = [&] {
     return std::find_if(free_.begin(), free_.end(), [&](const auto &range) {
@@ -101,7 +120,11 @@ Result<DeviceAddress> DeviceArena::allocate(uint64_t sizeBytes,
   };
   auto found = fits();
   if (found == free_.end()) {
-    SINTER_RETURN_IF_ERROR(grow(bytes, purpose));
+    const uint64_t block = roundedUp(bytes, granuleBytes);
+    Result<DeviceAddress> address = newBlock(block, bytes, purpose);
+    if (!address.ok())
+      return address;
+    addFree(*address, block);
     found = fits();
   }
   auto [begin, size] = *found;

@@ -32,7 +32,11 @@ public:
   /// Returns memory with arbitrary contents. The message of
   /// SINTER_OUT_OF_MEMORY names `purpose`, the size and what is left.
   rt::Result<DeviceAddress> allocate(uint64_t sizeBytes, const char *purpose);
-  /// Ignores addresses that allocate() did not return.
+  /// The same in a block of exactly this size, so that memory checkers know
+  /// where it ends.
+  rt::Result<DeviceAddress> allocateApart(uint64_t sizeBytes,
+                                          const char *purpose);
+  /// Ignores addresses that were not allocated.
   void free(DeviceAddress address);
   /// Frees everything. Call it at the end, when no memory is in use.
   void release();
@@ -47,7 +51,9 @@ public:
 private:
   rt::Status tooMuch(uint64_t sizeBytes, const char *purpose,
                      const std::string &left) const;
-  rt::Status grow(uint64_t sizeBytes, const char *purpose);
+  rt::Status checkLimit(uint64_t sizeBytes, const char *purpose) const;
+  rt::Result<DeviceAddress> newBlock(uint64_t blockBytes, uint64_t sizeBytes,
+                                     const char *purpose);
   void addFree(DeviceAddress begin, uint64_t sizeBytes);
 
   const DriverTable &driver_;
