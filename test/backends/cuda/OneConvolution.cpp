@@ -7,8 +7,6 @@
 #include "test/backends/cuda/OneConvolution.h"
 #include "test/runtime/Calls.h"
 
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -106,7 +104,7 @@ OneConvolution &OneConvolution::post(uint32_t kind, float alpha, float beta) {
   return *this;
 }
 
-void OneConvolution::build() {
+OneConvolution &OneConvolution::build() {
   sinter_conv &p = params;
   int64_t x = p.batch * p.channels * product(p.inputDims, p.spatialRank),
           y = p.batch * p.filters * product(p.outputDims, p.spatialRank),
@@ -118,7 +116,7 @@ void OneConvolution::build() {
   operands_.clear();
   auto add = [&](int64_t elements) {
     auto seed = static_cast<uint32_t>(operands_.size() + 1);
-    operands_.push_back(Operand::random(p.dtype, elements, seed));
+    operands_.push_back(Operand::random(storageOf(p.dtype), elements, seed));
   };
   add(inputGrad ? y : x);
   add(forward || inputGrad ? w : y);
@@ -138,10 +136,18 @@ void OneConvolution::build() {
     operands_.push_back(Operand::random(SINTER_F32, p.filters, 9 + i));
   }
   add(result);
+  return *this;
+}
+
+Ran OneConvolution::run(const CommandRunner &runner, bool onlyPrepare) {
+  if (operands_.empty())
+    build();
+  return runner(callOf(&params), operands_, numReads_, onlyPrepare);
 }
 
 /// The sums of channels are sums of the stored values.
-void OneConvolution::compareSums(const sinter_post_op &op) const {
+void OneConvolution::compareSums(const sinter_post_op &op,
+                                 Comparison &comparison) const {
   const Operand &result = operands_.back();
   const auto size = static_cast<int64_t>(result.values.size());
   const int64_t channels = params.filters, points = size / channels;
@@ -153,12 +159,12 @@ void OneConvolution::compareSums(const sinter_post_op &op) const {
       sum += term;
       magnitude += std::abs(term);
     }
-    requireNear(operands_[op.slice].load(channel), sum, SINTER_F32, magnitude,
-                points, "sum of a channel");
+    comparison.near(operands_[op.slice].load(channel), sum, SINTER_F32,
+                    magnitude, points, "sum of a channel", channel);
   }
 }
 
-void OneConvolution::compare() const {
+void OneConvolution::compare(Comparison &comparison) const {
   const sinter_conv &p = params;
   int64_t inPoints = product(p.inputDims, p.spatialRank),
           outPoints = product(p.outputDims, p.spatialRank),
@@ -224,27 +230,10 @@ void OneConvolution::compare() const {
                                          : 0;
       x = meaning(post, x, operand);
     }
-    requireNear(result.load(index), x, p.dtype, magnitudes[i], terms[i],
-                "result");
+    comparison.near(result.load(index), x, result.dtype, magnitudes[i],
+                    terms[i], "result", index);
   }
   for (uint32_t op = 0; op < p.numPostOps; ++op)
     if (keepsSums(p.postOps[op]))
-      compareSums(p.postOps[op]);
-}
-
-std::string OneConvolution::refusal() {
-  build();
-  return runOnSim(callOf(&params), operands_, numReads_, true)
-      .prepared.message();
-}
-
-std::string OneConvolution::check() {
-  CAPTURE(params.dtype, params.direction, params.layout, params.filterLayout,
-          params.batch, params.channels, params.filters, params.groups,
-          params.numPostOps);
-  build();
-  Ran ran = runOnSim(callOf(&params), operands_, numReads_, false);
-  REQUIRE(ran.prepared.message() == "");
-  compare();
-  return ran.description;
+      compareSums(p.postOps[op], comparison);
 }

@@ -26,16 +26,21 @@ public:
   OneConvolution &layout(uint32_t activations, uint32_t filter);
   OneConvolution &post(uint32_t kind, float alpha = 0, float beta = 0);
 
-  /// Runs it on the simulated device's library and compares every element with
-  /// sums in double. Returns what was chosen.
+  /// Makes the operands. run() does so if it was not called.
+  OneConvolution &build();
+  std::vector<Operand> &operands() { return operands_; }
+  Ran run(const CommandRunner &runner, bool onlyPrepare = false);
+  /// Compares every element with sums in double, after run().
+  void compare(Comparison &comparison) const;
+
+  /// For tests: runs it on the simulated device's library and requires that
+  /// every element is right. Returns what was chosen.
   std::string check();
   /// The failure of preparing it; empty when there is none.
   std::string refusal();
 
 private:
-  void build();
-  void compare() const;
-  void compareSums(const sinter_post_op &op) const;
+  void compareSums(const sinter_post_op &op, Comparison &comparison) const;
 
   std::vector<Operand> operands_;
   uint32_t numReads_ = 0;

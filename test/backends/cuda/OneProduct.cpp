@@ -8,8 +8,6 @@
 #include "backends/cuda/library/LtPlan.h"
 #include "test/runtime/Calls.h"
 
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <cmath>
 
@@ -95,7 +93,7 @@ int64_t OneProduct::extent(const int64_t *batchStrides, int64_t rows,
 }
 
 /// Operands, and which slices the post-ops have.
-void OneProduct::build() {
+OneProduct &OneProduct::build() {
   sinter_matmul &p = params;
   int64_t c = extent(p.cBatchStrides, p.m, p.cStrideM, p.n, p.cStrideN);
   int64_t lines = p.m;
@@ -106,8 +104,10 @@ void OneProduct::build() {
     auto seed = static_cast<uint32_t>(operands_.size() + 1);
     operands_.push_back(Operand::random(dtype, elements, seed));
   };
-  add(p.dtype, extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK));
-  add(p.dtype, extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN));
+  add(storageOf(p.dtype),
+      extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK));
+  add(storageOf(p.dtype),
+      extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN));
   for (bool written : {false, true}) {
     if (written)
       numReads_ = static_cast<uint32_t>(operands_.size());
@@ -128,15 +128,21 @@ void OneProduct::build() {
     }
   }
   add(p.outDtype, c);
+  return *this;
 }
 
-void OneProduct::expect(int64_t element, double value, double magnitude,
-                        const Operand &operand, const char *what) const {
-  requireNear(operand.load(element), value, operand.dtype, magnitude, params.k,
-              what);
+Ran OneProduct::run(const CommandRunner &runner, bool onlyPrepare) {
+  if (operands_.empty())
+    build();
+  return runner(callOf(&params), operands_, numReads_, onlyPrepare);
 }
 
-void OneProduct::compare() const {
+void OneProduct::compare(Comparison &comparison) const {
+  auto expect = [&](int64_t element, double value, double magnitude,
+                    const Operand &operand, const char *what) {
+    comparison.near(operand.load(element), value, operand.dtype, magnitude,
+                    params.k, what, element);
+  };
   const sinter_matmul &p = params;
   int64_t count = 1;
   for (uint32_t i = 0; i < p.batchRank; ++i)
@@ -194,8 +200,10 @@ void OneProduct::compare() const {
             expect(at, x, magnitude, operand, "stored");
             break;
           case SINTER_POST_RELU_BITS:
-            if (std::abs(x) > 1e-3 * magnitude)
-              REQUIRE((operand.bytes[bit / 8] >> bit % 8 & 1) == (x > 0));
+            if (std::abs(x) > 1e-3 * magnitude &&
+                (operand.bytes[bit / 8] >> bit % 8 & 1) != (x > 0))
+              comparison.fail("bit " + std::to_string(bit) +
+                              " of the mask is wrong");
             x = std::max(x, 0.0);
             break;
           case SINTER_POST_RELU_GRAD:
@@ -214,7 +222,7 @@ void OneProduct::compare() const {
           case SINTER_POST_B_SUM:
             break; // of the operands: compareSums
           default:
-            FAIL("no meaning here");
+            comparison.fail("a post-op without a meaning here");
           }
         }
         expect(at, x, magnitude, operands_.back(), "result");
@@ -223,11 +231,11 @@ void OneProduct::compare() const {
   if (sumOperand)
     for (int64_t j = 0; j < p.n; ++j)
       expect(j, sums[j], sumMagnitudes[j] * 4, *sumOperand, "bias gradient");
-  compareSums();
+  compareSums(comparison);
 }
 
 /// The sums of A or B over k.
-void OneProduct::compareSums() const {
+void OneProduct::compareSums(Comparison &comparison) const {
   const sinter_matmul &p = params;
   for (uint32_t o = 0; o < p.numPostOps; ++o) {
     const sinter_post_op &op = p.postOps[o];
@@ -243,23 +251,9 @@ void OneProduct::compareSums() const {
         sum += value;
         magnitude += std::abs(value);
       }
-      expect(i, sum, magnitude, operands_[op.slice], "sum of an operand");
+      const Operand &stored = operands_[op.slice];
+      comparison.near(stored.load(i), sum, stored.dtype, magnitude, p.k,
+                      "sum of an operand", i);
     }
   }
-}
-
-std::string OneProduct::refusal() {
-  build();
-  return runOnSim(callOf(&params), operands_, numReads_, true)
-      .prepared.message();
-}
-
-std::string OneProduct::check() {
-  CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
-          params.batchRank, params.numPostOps);
-  build();
-  Ran ran = runOnSim(callOf(&params), operands_, numReads_, false);
-  REQUIRE(ran.prepared.message() == "");
-  compare();
-  return ran.description;
 }

@@ -27,20 +27,23 @@ public:
   OneProduct &batch(int64_t size, int64_t a, int64_t b, int64_t c);
   OneProduct &post(uint32_t kind, float alpha = 0, float beta = 0);
 
-  /// Runs it on the simulated device's library and compares every element with
-  /// sums in double. Returns what was chosen.
+  /// Makes the operands. run() does so if it was not called.
+  OneProduct &build();
+  std::vector<Operand> &operands() { return operands_; }
+  Ran run(const CommandRunner &runner, bool onlyPrepare = false);
+  /// Compares every element with sums in double, after run().
+  void compare(Comparison &comparison) const;
+
+  /// For tests: runs it on the simulated device's library and requires that
+  /// every element is right. Returns what was chosen.
   std::string check();
   /// The failure of preparing it; empty when there is none.
   std::string refusal();
 
 private:
-  void build();
   int64_t extent(const int64_t *batchStrides, int64_t rows, int64_t rowStride,
                  int64_t cols, int64_t colStride) const;
-  void expect(int64_t element, double value, double magnitude,
-              const Operand &operand, const char *what) const;
-  void compare() const;
-  void compareSums() const;
+  void compareSums(Comparison &comparison) const;
 
   std::vector<Operand> operands_; // in the order of the slices
   uint32_t numReads_ = 0;

@@ -9,7 +9,7 @@
 #include "backends/sim/library/SimCudnn.h"
 #include "backends/sim/library/SimLibrary.h"
 #include "runtime/base/AlignedBlock.h"
-#include "test/backends/cuda/Operand.h"
+#include "test/backends/cuda/OneAttention.h"
 #include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
@@ -75,68 +75,11 @@ void runOnStandIn(DnnGraph graph, std::vector<Operand> &operands) {
   REQUIRE(sim::dnnLiveObjects() == 0);
 }
 
-/// Attention and its gradients in double, for dense operands.
-struct Reference {
-  std::vector<double> o, stats, dq, dk, dv;
-
-  Reference(const SdpaShape &s, const std::vector<double> &q,
-            const std::vector<double> &k, const std::vector<double> &v,
-            const std::vector<double> &dO, const std::vector<double> &mask)
-      : o(q.size()), stats(static_cast<size_t>(s.batch * s.heads * s.queries)),
-        dq(q.size()), dk(k.size()), dv(v.size()) {
-    std::vector<double> p(static_cast<size_t>(s.keys)), dp(p.size());
-    for (int64_t b = 0; b < s.batch * s.heads; ++b)
-      for (int64_t i = 0; i < s.queries; ++i) {
-        int64_t row = (b * s.queries + i) * s.depth,
-                keys = b * s.keys * s.depth;
-        double sum = 0, along = 0;
-        int64_t count = s.causal ? std::min(s.keys, i + 1) : s.keys;
-        for (int64_t j = 0; j < count; ++j) {
-          double x = 0;
-          for (int64_t d = 0; d < s.depth; ++d)
-            x += q[row + d] * k[keys + j * s.depth + d];
-          x *= s.scale;
-          if (s.masked)
-            x += mask[static_cast<size_t>(b / s.heads * s.mask[0] +
-                                          b % s.heads * s.mask[1] +
-                                          i * s.mask[2] + j)];
-          sum += p[j] = std::exp(x);
-        }
-        stats[b * s.queries + i] = std::log(sum);
-        for (int64_t j = 0; j < count; ++j) {
-          p[j] /= sum;
-          dp[j] = 0;
-          for (int64_t d = 0; d < s.depth; ++d) {
-            int64_t at = keys + j * s.depth + d;
-            o[row + d] += p[j] * v[at];
-            dv[at] += p[j] * dO[row + d];
-            dp[j] += dO[row + d] * v[at];
-          }
-          along += p[j] * dp[j];
-        }
-        for (int64_t j = 0; j < count; ++j)
-          for (int64_t d = 0; d < s.depth; ++d) {
-            double ds = p[j] * (dp[j] - along) * s.scale;
-            dq[row + d] += ds * k[keys + j * s.depth + d];
-            dk[keys + j * s.depth + d] += ds * q[row + d];
-          }
-      }
-  }
-};
-
-/// Probabilities are rounded to 16 bits between the two products.
 void requireClose(const Operand &found, const std::vector<double> &expected,
                   const char *what) {
-  double rounding = roundingOf(found.dtype == SINTER_F32 ? uint32_t(SINTER_BF16)
-                                                         : found.dtype);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    double value = found.load(static_cast<int64_t>(i));
-    if (std::abs(value - expected[i]) <=
-        2 * rounding * (1 + std::abs(expected[i])))
-      continue;
-    CAPTURE(what, i, value, expected[i]);
-    REQUIRE(value == expected[i]);
-  }
+  Comparison comparison;
+  compareAttention(found, expected, what, comparison);
+  REQUIRE(comparison.failure() == "");
 }
 
 } // namespace
@@ -156,8 +99,8 @@ TEST_CASE("attention: the graphs compute it and its gradients", "[dnn][sdpa]") {
       std::vector<Operand> forward = {random(q, 1), random(k, 2), random(k, 3),
                                       statistics(), random(q, 4)};
       Operand dO = random(q, 5);
-      Reference expected(shape, forward[0].values, forward[1].values,
-                         forward[2].values, dO.values, {});
+      AttentionReference expected(shape, forward[0].values, forward[1].values,
+                                  forward[2].values, dO.values, {});
       runOnStandIn(sdpaForward(shape, true), forward);
       requireClose(forward[4], expected.o, "O");
       requireClose(forward[3], expected.stats, "Stats");
@@ -222,8 +165,8 @@ TEST_CASE("attention: masks are added to the scores", "[dnn][sdpa]") {
                                       Operand::random(SINTER_F32, lines, 9),
                                       random(q, 4)};
       Operand dO = random(q, 5);
-      Reference expected(shape, forward[0].values, forward[1].values,
-                         forward[2].values, dO.values, mask.values);
+      AttentionReference expected(shape, forward[0].values, forward[1].values,
+                                  forward[2].values, dO.values, mask.values);
       runOnStandIn(sdpaForward(shape, true), forward);
       requireClose(forward[5], expected.o, "O");
       requireClose(forward[4], expected.stats, "Stats");
