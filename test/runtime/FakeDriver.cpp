@@ -6,6 +6,7 @@
 
 #include "test/runtime/FakeDriver.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace sinter;
@@ -541,6 +542,16 @@ struct FakeCalls {
     // ".entry NAME(.param .u64 a, .param .u64 b)" is a kernel.
     auto module = std::make_unique<FakeDriver::Module>();
     std::string text = static_cast<const char *>(image);
+    auto number = [&](char c) {
+      return std::count(text.begin(), text.end(), c);
+    };
+    if (number('{') != number('}') || number('(') != number(')')) {
+      for (unsigned i = 0; i < numOptions; ++i)
+        if (options[i] == jitErrorLog)
+          std::strcpy(static_cast<char *>(values[i]),
+                      "ptxas fatal: brackets without a partner");
+      return result::invalidPtx;
+    }
     const std::string entry = ".entry ";
     for (size_t at = text.find(entry); at != std::string::npos;
          at = text.find(entry, at + 1)) {

@@ -63,6 +63,30 @@ std::string DnnContext::version() const {
          std::to_string(version % 100);
 }
 
+/// A descriptor's JSON text, without the zeros at its end.
+static Result<std::string> textOf(const DnnContext &context,
+                                  const DnnDesc &desc,
+                                  dnn::Attribute attribute) {
+  DnnMaker maker(context);
+  int64_t size = maker.get(desc, attribute, dnn::typeChar, 0, nullptr);
+  std::string text(static_cast<size_t>(std::max<int64_t>(size, 0)), '\0');
+  if (size > 0)
+    maker.get(desc, attribute, dnn::typeChar, size, text.data());
+  SINTER_RETURN_IF_ERROR(maker.status());
+  while (!text.empty() && text.back() == '\0')
+    text.pop_back();
+  return text;
+}
+
+Result<std::string> DnnContext::deviceJson() const {
+  DnnMaker maker(*this);
+  DnnDesc device = maker.make(dnn::devicePropDesc);
+  maker.setOne(device, dnn::devicePropHandle, dnn::typeHandle, handle_);
+  maker.finalize(device, "the device's properties");
+  SINTER_RETURN_IF_ERROR(maker.status());
+  return textOf(*this, device, dnn::devicePropJson);
+}
+
 Status DnnContext::error(const std::string &what, int status) const {
   char reason[512] = {};
   api_.getLastErrorString(reason, sizeof(reason));
@@ -295,15 +319,7 @@ Result<DnnPlan> DnnPlan::reload(const DnnContext &context,
 }
 
 Result<std::string> DnnPlan::json() const {
-  DnnMaker maker(*context_);
-  int64_t size = maker.get(plan_, dnn::planJson, dnn::typeChar, 0, nullptr);
-  std::string text(static_cast<size_t>(std::max<int64_t>(size, 0)), '\0');
-  if (size > 0)
-    maker.get(plan_, dnn::planJson, dnn::typeChar, size, text.data());
-  SINTER_RETURN_IF_ERROR(maker.status());
-  while (!text.empty() && text.back() == '\0')
-    text.pop_back();
-  return text;
+  return textOf(*context_, plan_, dnn::planJson);
 }
 
 Status DnnPlan::execute(const std::vector<int64_t> &ids,

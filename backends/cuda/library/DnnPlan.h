@@ -53,6 +53,8 @@ public:
   dnn::Desc device() const { return device_.get(); } // null: with a handle
   /// "cuDNN 9.19.0".
   std::string version() const;
+  /// The current device as createDeviceless() takes it.
+  rt::Result<std::string> deviceJson() const;
   /// A failure with the status's name and the library's own message.
   rt::Status error(const std::string &what, int status) const;
 

@@ -84,6 +84,7 @@ constexpr Attribute attributes[] = {
     {dnn::convolutionDesc, dnn::convSpatialDims, dnn::typeInt64},
     {dnn::engineHeuristicDesc, dnn::heuristicMode, dnn::typeHeuristicMode},
     {dnn::engineHeuristicDesc, dnn::heuristicGraph, dnn::typeDescriptor},
+    {dnn::devicePropDesc, dnn::devicePropHandle, dnn::typeHandle},
     {dnn::executionPlanDesc, dnn::planHandle, dnn::typeHandle},
     {dnn::executionPlanDesc, dnn::planJson, dnn::typeChar},
     {dnn::executionPlanDesc, dnn::planEngineConfig, dnn::typeDescriptor},
@@ -289,6 +290,16 @@ int getHeuristics(const DnnObject &object, int64_t requested, int64_t *count,
   return dnn::statusSuccess;
 }
 
+/// A text with the zero at its end.
+int getText(const std::string &text, int64_t requested, int64_t *count,
+            void *values) {
+  *count = static_cast<int64_t>(text.size()) + 1;
+  if (values)
+    std::memcpy(values, text.c_str(),
+                static_cast<size_t>(std::min(requested, *count)));
+  return dnn::statusSuccess;
+}
+
 int getAttribute(dnn::Desc desc, int attribute, int type, int64_t requested,
                  int64_t *count, void *values) {
   std::shared_ptr<DnnObject> object = objects().find(desc);
@@ -328,15 +339,13 @@ int getAttribute(dnn::Desc desc, int attribute, int type, int64_t requested,
     return dnn::statusSuccess;
   }
   if (object->type == dnn::executionPlanDesc && attribute == dnn::planJson &&
-      type == dnn::typeChar) {
-    const std::string text =
-        writeObject(*object->object(dnn::planEngineConfig));
-    *count = static_cast<int64_t>(text.size()) + 1;
-    if (values)
-      std::memcpy(values, text.c_str(),
-                  static_cast<size_t>(std::min(requested, *count)));
-    return dnn::statusSuccess;
-  }
+      type == dnn::typeChar)
+    return getText(writeObject(*object->object(dnn::planEngineConfig)),
+                   requested, count, values);
+  if (object->type == dnn::devicePropDesc && attribute == dnn::devicePropJson &&
+      type == dnn::typeChar)
+    return getText(R"({"deviceVer":900,"deviceName":"a simulated device"})",
+                   requested, count, values);
   return fail(dnn::statusNotSupported,
               "attribute " + std::to_string(attribute) +
                   " of descriptors of type " + std::to_string(object->type) +
@@ -354,6 +363,9 @@ int finalize(dnn::Desc desc) {
   if (object->type == dnn::engineHeuristicDesc &&
       (!object->has(dnn::heuristicGraph) || !object->has(dnn::heuristicMode)))
     return fail(dnn::statusBadParam, "heuristics need a graph and a mode");
+  if (object->type == dnn::devicePropDesc &&
+      !object->has(dnn::devicePropHandle))
+    return fail(dnn::statusBadParam, "a device's properties need a handle");
   if (object->type == dnn::executionPlanDesc && object->has(dnn::planJson)) {
     const std::vector<char> text = object->list<char>(dnn::planJson);
     std::shared_ptr<DnnObject> config =

@@ -117,7 +117,6 @@ OneAttention::OneAttention(const SdpaShape &shape) : shape_(shape) {
   p.mask = headsOf(shape.mask);
   backwardParams_ = p;
   backwardParams_.direction = SINTER_ATTENTION_BACKWARD;
-  backwardParams_.hasStats = 0;
   backwardParams_.outputGrad = headsOf(shape.resultGrad);
   backwardParams_.queryGrad = headsOf(shape.queryGrad);
   backwardParams_.keyGrad = headsOf(shape.keyGrad);

@@ -157,6 +157,9 @@ void Comparison::near(double found, double value, uint32_t dtype,
       sums * magnitude * 2 * std::sqrt(static_cast<double>(terms) + 8) +
       roundingOf(dtype) * std::abs(value) * 1.01 +
       (sums == 0x1p-24 ? slack_ * magnitude : 0);
+  // Where ReLU made a number of minus infinity, it is exact.
+  if (!std::isfinite(allowed))
+    allowed = 0;
   within(found, value, allowed, what, index);
 }
 
