@@ -8,9 +8,10 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, cudnn.
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvidia-driver, cudnn.
 """
 
+import ctypes
 import os
 import shutil
 import sys
@@ -76,6 +77,11 @@ if config.sinter_asan:
     config.available_features.add("asan")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
+try:
+    ctypes.CDLL("libcuda.so.1")
+    config.available_features.add("nvidia-driver")
+except OSError:
+    pass
 # Exits with 77 where there is no cuDNN.
 programs = os.path.join(config.sinter_build_dir, "test/backends/cuda/sinter-real-programs")
 if os.path.exists(programs) and subprocess.run([programs], capture_output=True).returncode == 0:

@@ -23,7 +23,7 @@ class Context:
         self.folder = os.path.abspath(options.folder)
         self.device, self.small, self.jobs = options.device, options.small, options.jobs
         self.kind = self.device.split(":")[0]
-        self.sanitizer, self.data = options.sanitizer, options.data
+        self.sanitizer, self.ncu, self.data = options.sanitizer, options.ncu, options.data
         self.results, self.scratch = results, scratch
         self.environment, self.launcher = dict(machine.environment), machine.launcher
         self.libc, self.nvidia = machine.libc, machine.nvidia
@@ -72,7 +72,7 @@ class Context:
         options.setdefault("env", self.environment)
         return self.results.run(group, name, command, most, check, **options)
 
-    def inParallel(self, function, items):
+    def inParallel(self, function, items, jobs=None):
         """For what is not timed: several processes share the device."""
-        with ThreadPoolExecutor(self.jobs) as pool:
+        with ThreadPoolExecutor(jobs or self.jobs) as pool:
             return list(pool.map(function, items))

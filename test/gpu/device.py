@@ -63,13 +63,20 @@ def doctor(context):
                 examine, codes=(0, 7))
 
 
-def versions(context):
+def question(row, nvidia):
+    """The command that prints file and version of a row of VERSIONS, and its environment."""
+    _, files, function, kind, _ = row
     given = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    environment = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(
-        filter(None, [*given, *context.nvidia, *driverFolders()])))
-    for name, files, function, kind, purpose in VERSIONS:
-        done = context.attempt(GROUP, name, [sys.executable, "-c", ASK, function, kind, *files],
-                               60, env=environment)
+    return [sys.executable, "-c", ASK, function, kind, *files], \
+        dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(
+            filter(None, [*given, *nvidia, *driverFolders()])))
+
+
+def versions(context):
+    for row in VERSIONS:
+        name, files, *_, purpose = row
+        command, environment = question(row, context.nvidia)
+        done = context.attempt(GROUP, name, command, 60, env=environment)
         if done is None:
             continue
         output, taken = done

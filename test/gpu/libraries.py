@@ -8,6 +8,7 @@ them by LD_LIBRARY_PATH.
 """
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -103,6 +104,18 @@ class Machine:
             if not self.problem:
                 return
         sys.exit(f"run.py: no program of {folder} starts here: {self.problem}")
+
+    def save(self, path):
+        """For processes that need not look again: load()."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(vars(self), file)
+
+    @staticmethod
+    def load(path):
+        machine = Machine.__new__(Machine)
+        with open(path, encoding="utf-8") as file:
+            vars(machine).update(json.load(file))
+        return machine
 
     @staticmethod
     def paths(folders):

@@ -62,14 +62,19 @@ def profile(context, entry):
     return Profile(*done) if done else None
 
 
+def copy(results, found):
+    """The rate of a copy, from any profile."""
+    results.add(GROUP, "copy on the device", "measured" if found.copy else "failed", 0,
+                f"{found.copy:.4g} GB/s, read and written", gb_per_s=found.copy)
+
+
 def product(context, results, entry):
     """The ceilings, and a product by the program itself, on random data."""
     device.clocks(context, "before the product")
     found = profile(context, entry)
     if not found:
         return
-    results.add(GROUP, "copy on the device", "measured", 0,
-                f"{found.copy:.4g} GB/s, read and written", gb_per_s=found.copy)
+    copy(results, found)
     rate = entry["flops"] / found.us / 1e6
     results.add(GROUP, entry["name"], "measured", found.taken,
                 f"{rate:.4g} TFLOP/s; ceilings: " + ", ".join(

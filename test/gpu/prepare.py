@@ -3,12 +3,13 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    prepare.py --build=BUILD --out=FOLDER [--target=cuda] [--archive=FILE.tar.xz] [--small]
+    prepare.py --build=BUILD --out=FOLDER [--target=cuda] [--archive=FILE.tar.xz]
+               [--limit=44] [--small]
 
 Needs no GPU and no CUDA: programs hold PTX. In the folder: stripped tools with the libraries
 they are linked with, programs and trainers, their data and references, what the simulated
-device computes, the scripts. --archive also packs it, and fails above 64 MiB. --small is for
-the test of this on the simulated device.
+device computes, the scripts. --archive also packs it, and fails above --limit MiB. --small is
+for the test of this on the simulated device.
 """
 
 import argparse
@@ -20,12 +21,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "..", "..", "tools", "scripts")]
 
 import architectures
+import load
 import machine
 import ops
 import preparerows
 import simulated
+import smoke
 import training
-from bundle import Bundle
+from bundle import LIMIT, Bundle
 
 # Those that have something of their own; simulated.py reads what architectures.py compiled.
 GROUPS = [training, architectures, simulated, machine, ops]
@@ -37,6 +40,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--archive")
+    parser.add_argument("--limit", type=float, default=LIMIT / 2**20)
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     bundle = Bundle(options.build, options.out, options.target, options.small)
@@ -45,14 +49,16 @@ def main():
     os.makedirs(bundle.out, exist_ok=True)
     for script in [os.path.join(HERE, "run.sh"), *sorted(glob.glob(os.path.join(HERE, "*.py")))]:
         bundle.add(script)
-    bundle.addTools(["sinter-run"])
+    bundle.addTools(["sinter-run", load.PROBE])
     for group in GROUPS:
         group.prepare(bundle)
     preparerows.prepare(bundle.build, bundle.out, bundle.target, bundle.small)
+    smoke.prepare(bundle)
+    load.prepare(bundle)
     files = bundle.files()
     print(f"{bundle.out}: {len(files)} files, {sum(map(os.path.getsize, files)) / 2**20:.1f} MiB")
     if options.archive:
-        bundle.pack(options.archive)
+        bundle.pack(options.archive, options.limit * 2**20)
 
 
 if __name__ == "__main__":

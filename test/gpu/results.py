@@ -28,7 +28,10 @@ RUNNING = set()
 
 def endGroup(process):
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        if IN_GROUP in os.environ:
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
 
@@ -39,11 +42,16 @@ def endAll():
         endGroup(process)
 
 
+# Who starts this process ends all that it starts, by its process group: smoke.py.
+IN_GROUP = "SINTER_GPU_IN_GROUP"
+
+
 def execute(command, limit, **options):
     """The ended process, with .stdout and .stderr. Past `limit` seconds it is ended with all
     that it started."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", start_new_session=True, **options)
+                               errors="replace", start_new_session=IN_GROUP not in os.environ,
+                               **options)
     RUNNING.add(process)
     try:
         output, errors = process.communicate(timeout=limit)
@@ -64,6 +72,7 @@ class Results:
         self.path, self.begin = path, time.monotonic()
         self.end = self.deadline = self.begin + seconds
         self.rows, self.lock = [], threading.Lock()
+        self.areErrorsWhole = False  # instead of their last line
         self.header = {"device": device, "host": platform.node(), "small": small,
                        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         self.write()
@@ -124,7 +133,8 @@ class Results:
             return self.add(group, name, "failed", 0, str(error))
         taken = time.monotonic() - begin
         if done.returncode not in codes:
-            why = f"exit {done.returncode}: {lastLine(done.stderr) or lastLine(done.stdout)}"
+            part = str.strip if self.areErrorsWhole else lastLine
+            why = f"exit {done.returncode}: {part(done.stderr) or part(done.stdout)}"
             return self.add(group, name, "skipped" if mayLack else "failed", taken, why)
         return done.stdout, taken
 

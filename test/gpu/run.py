@@ -20,10 +20,14 @@ import architectures
 import bench
 import determinism
 import device
+import load
 import machine
+import missing
+import ncu
 import ops
 import sanitizer
 import simulated
+import smoke
 import training
 from context import Context
 from libraries import Machine
@@ -33,7 +37,13 @@ from results import Results, endAll
 GROUPS = {"device": (device.run, 4), "training": (training.run, 24),
           "architectures": (architectures.run, 16), "simulated": (simulated.run, 16),
           "machine": (machine.run, 30), "determinism": (determinism.run, 14),
-          "sanitizer": (sanitizer.run, 18), "ops": (ops.run, 24), "bench": (bench.run, 80)}
+          "sanitizer": (sanitizer.run, 18), "ops": (ops.run, 24), "bench": (bench.run, 80),
+          "load": (load.run, 16), "ncu": (ncu.run, 16)}
+ASKED_FOR = ("load", "ncu")  # that run only where --groups names them
+# Names for several: the groups of calls that each have a machine for a limited time.
+SETS = {"correctness": ["device", "training", "architectures", "simulated", "determinism",
+                        "sanitizer", "ops", "load"],
+        "speed": ["machine", "bench", "ncu"]}
 
 
 def parse():
@@ -43,22 +53,44 @@ def parse():
     parser.add_argument("--json", default="gpu-results.json")
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--small", action="store_true", help="small sizes, for a simulation")
-    parser.add_argument("--groups", help=f"some of {','.join(GROUPS)}")
+    parser.add_argument("--groups", help=f"some of {','.join([*GROUPS, *SETS])}")
+    parser.add_argument("--smoke", action="store_true", help="what works, in three minutes")
+    parser.add_argument("--out", help="--smoke: where smoke.tar.gz goes, if not to $OUT")
+    parser.add_argument("--only", help="--smoke: probes by name, separated by ;")
+    parser.add_argument("--seconds", type=float, default=10, help="--smoke: of a probe")
+    parser.add_argument("--budget", type=float, default=smoke.BUDGET, help="--smoke: of all")
     parser.add_argument("--jobs", type=int, default=min(6, os.cpu_count() or 1),
                         help="processes at a time, of what is not timed")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not found")
+    parser.add_argument("--ncu", help="Nsight Compute's ncu, where it is not found")
     parser.add_argument("--data", help="folder of Fashion-MNIST, if not Debian's")
     parser.add_argument("--libc", default="auto",
                         help="auto, system or bundled: what our programs start with")
     options = parser.parse_args()
-    options.chosen = options.groups.split(",") if options.groups else list(GROUPS)
+    options.chosen = [name for name in GROUPS if name not in ASKED_FOR]
+    if options.groups:
+        options.chosen = [group for name in options.groups.split(",")
+                          for group in SETS.get(name, [name])]
     if unknown := set(options.chosen) - set(GROUPS):
         parser.error(f"--groups: there is no {', '.join(sorted(unknown))}")
     return options
 
 
+def runSmoke(options):
+    scratch = tempfile.mkdtemp(prefix="sinter-gpu-")
+    try:
+        machine_ = Machine(os.path.abspath(options.folder), options.libc)
+        return smoke.run(Context(options, None, machine_, scratch), options, machine_)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 def main():
     options = parse()
+    if options.device.startswith("cuda") and not missing.report():
+        sys.exit("nothing can run here without the NVIDIA driver")
+    if options.smoke:
+        sys.exit(runSmoke(options))
     scratch = tempfile.mkdtemp(prefix="sinter-gpu-")
 
     def stop(*_):  # the file has every row so far

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import architectures
 import bundle as bundles
+import mappings
 import programs
 from npz import parseNpy
 
@@ -64,6 +65,8 @@ def generated(bundle, folder):
         return path
     for program in programs.kernels(small=True):
         yield Job(program.name, write(program), "bits", [])
+    for program in mappings.programs():
+        yield Job(program.name, write(program), "bits", [*program.options])
     script = os.path.join(bundles.ROOT, "test/backends/sim/products.py")
     bundles.run([sys.executable, script, folder])
     for element in ["bf16"] if bundle.small else ["bf16", "f16", "tf32"]:
@@ -81,6 +84,8 @@ def checkRule(job, path):
         raise SystemExit(f"prepare.py: {job.name} has approximate functions: give it a bound")
     if job.rule == "bound" and b".target sm_" in code and b"mma.sync" not in code:
         raise SystemExit(f"prepare.py: {job.name} has no matrix instructions")
+    if lacking := mappings.missing(job.name, code):
+        raise SystemExit(f"prepare.py: the kernels of {job.name} have no {' and no '.join(lacking)}")
 
 
 def prepare(bundle):
@@ -182,18 +187,22 @@ def compare(got, expected, rule):
     return f"error {worst:.3g}, at most {rule:g}"
 
 
+def check(context, results, program):
+    """One row of an entry of simulated.json."""
+    name = program["name"]
+    out = os.path.join(context.scratch, "simulated-" + os.path.basename(program["outputs"]))
+    inputs, = context.models([program["inputs"]])
+    done = context.attempt(GROUP, name, context.runner(program["file"], inputs,
+                                                       f"--outputs={out}"), 90)
+    if done is None:
+        return
+    try:
+        detail = compare(out, context.path(program["outputs"]), program["rule"])
+        results.add(GROUP, name, "passed", done[1], detail)
+    except ValueError as error:
+        results.add(GROUP, name, "failed", done[1], str(error))
+
+
 def run(context, results):
-    def check(program):
-        name = program["name"]
-        out = os.path.join(context.scratch, "simulated-" + os.path.basename(program["outputs"]))
-        inputs, = context.models([program["inputs"]])
-        done = context.attempt(GROUP, name, context.runner(program["file"], inputs,
-                                                           f"--outputs={out}"), 90)
-        if done is None:
-            return
-        try:
-            detail = compare(out, context.path(program["outputs"]), program["rule"])
-            results.add(GROUP, name, "passed", done[1], detail)
-        except ValueError as error:
-            results.add(GROUP, name, "failed", done[1], str(error))
-    context.inParallel(check, context.list("simulated"))
+    context.inParallel(lambda program: check(context, results, program),
+                       context.list("simulated"))

@@ -10,6 +10,7 @@
 #include "backends/cuda/device/CudaContext.h"
 #include "test/gpu/probe/Probe.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -67,6 +68,8 @@ std::string load(const DriverTable &driver, const std::string &ptx,
 } // namespace
 
 void probe::probeLoad(Report &report) {
+  // Else a driver may compile a kernel only when it is first launched.
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/1);
   const DriverTable *driver = driverFor(report);
   if (!driver)
     return;

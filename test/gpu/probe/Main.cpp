@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //   sinter-gpu-probe NAME [WORD..] [--device=cuda:0] [--json=FILE]
-//                    [--seconds=9] [--spoil]
+//                    [--seconds=9] [--replays=1000] [--spoil]
 //
 // Exits with 0 if all cases are right, 1 if one is wrong, 75 if there was no
 // time for one, and 77 if what the probe needs is missing.
@@ -29,12 +29,13 @@ struct Row {
 constexpr Row rows[] = {
     {"driver", probeDriver, "the driver itself: memory, a kernel, events"},
     {"load", probeLoad, "LIST: loads PTX; a line is FILE OFFSET SIZE"},
-    {"replay", probeReplay, "FILE SYMBOL: 1000 runs as a graph"},
+    {"replay", probeReplay, "FILE SYMBOL ..: many runs as graphs"},
     {"products", probeProducts, "cuBLASLt"},
     {"convolutions", probeConvolutions, "cuDNN: convolutions and gradients"},
     {"sums", probeSums, "cuDNN: convolutions with sums of channels"},
     {"attention", probeAttention, "cuDNN: attention and its gradients"},
-    {"non-finite", probeNonFinite, "NaN and infinity through both"},
+    {"non-finite", probeNonFinite,
+     "[products | convolutions]: NaN and infinity"},
 };
 
 } // namespace
@@ -49,9 +50,11 @@ int main(int argc, char **argv) {
       to = word.substr(std::string(name).size());
       return true;
     };
-    std::string seconds;
-    if (value("--seconds=", seconds))
-      options.seconds = std::strtod(seconds.c_str(), nullptr);
+    std::string number;
+    if (value("--seconds=", number))
+      options.seconds = std::strtod(number.c_str(), nullptr);
+    else if (value("--replays=", number))
+      options.replays = std::atoi(number.c_str());
     else if (word == "--spoil")
       options.spoil = true;
     else if (value("--device=", options.device) ||
@@ -68,8 +71,9 @@ int main(int argc, char **argv) {
       row.probe(report);
       return report.finish();
     }
-  std::fprintf(stderr, "sinter-gpu-probe NAME [WORD..] [--device=cuda:0] "
-                       "[--json=FILE] [--seconds=9] [--spoil]\n");
+  std::fprintf(stderr,
+               "sinter-gpu-probe NAME [WORD..] [--device=cuda:0] "
+               "[--json=FILE] [--seconds=9] [--replays=1000] [--spoil]\n");
   for (const Row &row : rows)
     std::fprintf(stderr, "  %-13s %s\n", row.name, row.meaning);
   return 2;

@@ -29,6 +29,7 @@ struct Options {
   std::string name, device = "cuda:0", json;
   /// When no more cases begin.
   double seconds = 9;
+  int replays = 1000;
   /// Changes one result before it is compared: the probe has to fail.
   bool spoil = false;
   std::vector<std::string> words; // after the probe's name

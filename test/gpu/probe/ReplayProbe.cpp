@@ -1,4 +1,4 @@
-//===- ReplayProbe.cpp - a program as a graph, a thousand times -----------===//
+//===- ReplayProbe.cpp - a program as graphs, many times ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,7 +22,6 @@ using rt::Status;
 
 namespace {
 
-constexpr int numReplays = 1000;
 using Bytes = std::vector<std::vector<uint8_t>>;
 
 Bytes tensors(const sinter_tensor_desc *descs, uint32_t count) {
@@ -55,7 +54,8 @@ void fill(std::vector<uint8_t> &bytes, uint32_t dtype, uint32_t seed) {
 class Replays {
 public:
   Replays(Report &report, rt::Program &program, const sinter_entry &entry)
-      : report_(report), program_(program), entry_(entry) {
+      : report_(report), program_(program), entry_(entry),
+        numReplays_(report.options().replays) {
     for (uint32_t set : {0u, 1u}) {
       inputs_[set] = tensors(entry.inputs, entry.numInputs);
       for (uint32_t i = 0; i < entry.numInputs; ++i)
@@ -75,7 +75,7 @@ public:
       return Status::failed("two inputs have the same outputs");
     double begin = report_.seconds();
     rt::RunNumber before = 0;
-    for (int i = 0; i < numReplays; ++i) {
+    for (int i = 0; i < numReplays_; ++i) {
       auto number =
           program_.begin(entry_.name, nullptr,
                          addresses<const void *>(inputs_[setOf(i)]).data(),
@@ -91,8 +91,8 @@ public:
         return {};
       }
     }
-    SINTER_RETURN_IF_ERROR(check(before, numReplays - 1));
-    us_ = (report_.seconds() - begin) * 1e6 / numReplays;
+    SINTER_RETURN_IF_ERROR(check(before, numReplays_ - 1));
+    us_ = (report_.seconds() - begin) * 1e6 / numReplays_;
     return {};
   }
   double us() const { return us_; }
@@ -104,7 +104,7 @@ private:
   Status check(rt::RunNumber number, int run) {
     SINTER_RETURN_IF_ERROR(program_.wait(number));
     Bytes &found = outputs_[run % 2];
-    if (run == numReplays / 2 && report_.takeSpoil())
+    if (run == numReplays_ / 2 && report_.takeSpoil())
       found[0][0] ^= 1;
     for (uint32_t i = 0; i < entry_.numOutputs; ++i)
       if (found[i] != expected_[setOf(run)][i])
@@ -117,6 +117,7 @@ private:
   Report &report_;
   rt::Program &program_;
   const sinter_entry &entry_;
+  const int numReplays_;
   Bytes inputs_[2], expected_[2], outputs_[2];
   double us_ = 0;
 };
@@ -146,7 +147,7 @@ static void replay(Report &report, const std::string &file,
     return report.add(file, status);
   if (replays.us() > 0)
     report.add(file, "ok",
-               std::to_string(numReplays) + " runs of " +
+               std::to_string(report.options().replays) + " runs of " +
                    std::to_string(replays.us()) + " us",
                {{"us", replays.us()}});
 }

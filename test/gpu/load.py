@@ -1,0 +1,92 @@
+"""Loads the PTX of every program, without running it: what the driver's compiler refuses.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+prepare() finds the texts in the programs, each once, and writes where they lie. The loading is
+divided among processes, since a driver compiles for some minutes in all.
+"""
+
+import hashlib
+import os
+import re
+
+from results import TimeIsUp, execute, lastLine
+
+GROUP = "load"
+PROBE = "sinter-gpu-probe"
+TEXT = re.compile(rb"\.version \d+\.\d+\n\.target sm_(\d+)")
+
+
+def texts(path):
+    """(offset, size, architecture) of each PTX in a file, which ends with a zero."""
+    with open(path, "rb") as file:
+        data = file.read()
+    for found in TEXT.finditer(data):
+        end = data.find(b"\0", found.start())
+        yield found.start(), data[found.start():end], int(found.group(1))
+
+
+def prepare(bundle):
+    """ptx.json; the largest first."""
+    known, entries = set(), []
+    for path in bundle.files():
+        name = os.path.relpath(path, bundle.out)
+        if name.startswith(("bin/", "lib/", "models/")) or name.endswith((".json", ".npz", ".py")):
+            continue
+        for offset, text, architecture in texts(path):
+            key = hashlib.sha256(text).digest()
+            if key not in known:
+                known.add(key)
+                entries.append({"file": name, "offset": offset, "size": len(text),
+                                "arch": architecture})
+    bundle.write("ptx", sorted(entries, key=lambda entry: -entry["size"]))
+
+
+def parts(context):
+    """{name: entries}: what a GPU of compute capability 9.0 loads, in two halves, and then what
+    an older one does."""
+    entries = context.list("ptx")
+    newest = max((entry["arch"] for entry in entries), default=0)
+    mine = [entry for entry in entries if entry["arch"] == newest]
+    others = [entry for entry in entries if entry["arch"] != newest]
+    return {"first half": mine[::2], "second half": mine[1::2], "older": others}
+
+
+def check(context, results, name, entries, seconds):
+    """One row: the entries, loaded by as many processes as there are cores."""
+    begin = results.seconds()
+    if not entries:
+        return results.skip(GROUP, [name], "the folder has no such PTX")
+    count = min(os.cpu_count() or 1, 16, len(entries))
+
+    def load(number):
+        path = os.path.join(context.scratch, f"load-{number}.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            for entry in entries[number::count]:
+                file.write(f"{context.path(entry['file'])} {entry['offset']} {entry['size']}\n")
+        try:
+            return execute([*context.program("bin", PROBE), "load", path,
+                            f"--device={context.device}", f"--seconds={seconds}"],
+                           max(1, context.left()), env=context.environment)
+        except TimeIsUp:
+            return None
+    done = context.inParallel(load, range(count), jobs=count)
+    for process in done:
+        if process:
+            print(process.stdout, end="")
+    taken = results.seconds() - begin
+    broken = [process for process in done if process and process.returncode not in (0, 75, 77)]
+    if broken:
+        why = broken[0].stderr.strip() or f"exit {broken[0].returncode}"
+        return results.add(GROUP, name, "failed", taken, why)
+    if None in done or any(process.returncode for process in done):
+        missing = [process for process in done if process and process.returncode == 77]
+        why = lastLine(missing[0].stderr) if missing else "no time left for all: " + "; ".join(
+            lastLine(process.stdout) for process in done if process and process.returncode)
+        return results.skip(GROUP, [name], why)
+    return results.add(GROUP, name, "passed", taken, f"{len(entries)} PTX by {count} processes")
+
+
+def run(context, results):
+    for name, entries in parts(context).items():
+        check(context, results, name, entries, max(1.0, context.left() - 5))

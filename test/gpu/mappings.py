@@ -1,0 +1,97 @@
+"""Small programs, one for each way in which kernels are generated: MLIR text.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+The mappings are those of backends/gpu/codegen/BlockPart.h. What runs here on a GPU for the first
+time fails in the smallest program that has it.
+"""
+
+from programs import Program, function, tensor
+
+# What the PTX of a program must have, by the program's name.
+TENSOR_CORES = (b"ldmatrix", b"cp.async", b"mma.sync")
+HOLDS = {
+    "array of parameters": (b".param .align",),
+    "staged tickets": (b"atom.",),
+    "whole numbers in bf16": TENSOR_CORES,
+    "whole numbers in f16": TENSOR_CORES,
+    "whole numbers in tf32": TENSOR_CORES,
+}
+
+
+def mapping(name, inputs, body, outputs):
+    return Program(f"mapping: {name}", function(inputs, body, outputs),
+                   options=("--libraries=none",))
+
+
+def mappings():
+    T, R, C, U = tensor(48, 300), tensor(48, of="i64"), tensor(300), tensor(300, 48)
+    yield mapping("loop", {"x": T, "y": T}, f"""
+        %0 = sinter.mul %x, %y : {T}
+        %1 = sinter.tanh %0 : {T}""", {"z": ("%1", T)})
+    yield mapping("row", {"x": T}, f"%0 = sinter.softmax %x {{axis = 1 : i64}} : {T}",
+                  {"z": ("%0", T)})
+    yield mapping("column", {"x": T}, f"%0 = sinter.reduce sum %x dims [0] : ({T}) -> {C}",
+                  {"z": ("%0", C)})
+    yield mapping("arg", {"x": T},
+                  f"%0 = sinter.arg_reduce max %x {{axis = 1 : i64}} : ({T}) -> {R}",
+                  {"z": ("%0", R)})
+    yield mapping("transpose", {"x": T},
+                  f"%0 = sinter.transpose %x perm [1, 0] : ({T}) -> {U}", {"z": ("%0", U)})
+    P = tensor(48, 48)
+    yield mapping("contraction", {"x": T, "y": U}, f"""
+        %0 = sinter.dot_general %x, %y batch [] x [] contract [1] x [0] : ({T}, {U}) -> {P}""",
+                  {"z": ("%0", P)})
+    X, W = tensor(1, 8, 20, 20), tensor(8, 1, 3, 3)
+    yield mapping("direct", {"x": X, "w": W}, f"""
+        %0 = sinter.conv %x, %w {{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+          pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, groups = 8}}
+          : ({X}, {W}) -> {X}""", {"z": ("%0", X)})
+    L, K, I = tensor(3, 5000), tensor(3, 16), tensor(3, 16, of="i64")
+    yield mapping("scan", {"x": L}, f"%0 = sinter.cumulative sum %x {{axis = 1 : i64}} : {L}",
+                  {"z": ("%0", L)})
+    yield mapping("sort", {"x": L}, f"""
+        %0, %1 = sinter.top_k %x {{axis = 1 : i64, k = 16 : i64, largest}} : ({L}) -> ({K}, {I})
+        """, {"z": ("%0", K), "at": ("%1", I)})
+    D, N, S = tensor(64, 8), tensor(40, of="i64"), tensor(40, 8)
+    yield mapping("scatter", {"x": D, "i": N, "u": S}, f"""
+        %0 = sinter.scatter sum %x, %i, %u axis 0 : ({D}, {N}, {S}) -> {D}""", {"z": ("%0", D)})
+
+
+def tickets():
+    """A sum so long that several blocks compute it; the last of them adds theirs."""
+    X, Y = tensor(1, 1 << 19), tensor(1)
+    return Program("staged tickets", function({"x": X}, f"""
+        %0 = sinter.mul %x, %x : {X}
+        %1 = sinter.reduce sum %0 dims [1] : ({X}) -> {Y}""", {"y": ("%1", Y)}),
+                   options=("--libraries=none",))
+
+
+def arrayOfParameters(count=40):
+    """Updates of so many parameters that their addresses are passed as one array."""
+    T, S = tensor(257), tensor()
+    inputs, outputs = {}, {}
+    body = f"""
+        %lr = sinter.constant dense<0.001> : {S}
+        %decay = sinter.constant dense<0.0> : {S}
+        %t = sinter.constant dense<7.0> : {S}"""
+    for n in range(count):
+        inputs |= {f"{letter}{n}": T for letter in "wgmv"}
+        outputs |= {f"n{letter}{n}": (f"%n{letter}{n}", T) for letter in "wmv"}
+        body += f"""
+        %s{n} = sinter.mul %v{n}, %v{n} : {T}
+        %nw{n}, %nm{n}, %nv{n} = sinter.adam_update %w{n}, %g{n}, %m{n}, %s{n}, %lr, %decay, %t
+          {{beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64}}
+          : ({T}, {T}, {T}, {T}, {S}, {S}, {S}) -> ({T}, {T}, {T})"""
+    return Program("array of parameters", function(inputs, body, outputs),
+                   options=("--libraries=none",))
+
+
+def programs():
+    return [*mappings(), tickets(), arrayOfParameters()]
+
+
+def missing(name, code):
+    """What the PTX in `code` must have and does not, or an empty list."""
+    return [word.decode() for word in HOLDS.get(name, ()) if word not in code] \
+        if b".target sm_" in code else []
