@@ -125,7 +125,7 @@ class Bundle:
             cuts = [0]
             with tarfile.open(fileobj=plain, mode="w") as tar:
                 for path in files:
-                    if cuts[-1] == 0 and not isTool(path):
+                    if len(cuts) == 1 and not isTool(path):
                         cuts.append(tar.offset)
                     name = os.path.relpath(path, self.out)
                     tar.add(path, arcname=os.path.join("sinter-gpu", name))

@@ -199,10 +199,15 @@ class Smoke:
         return path
 
     def runAll(self):
-        only = self.options.only.split(";") if self.options.only else None
-        for probe in table(self.context):
-            if only is None or probe.name in only:
-                self.add(probe, *self.run(probe))
+        probes_ = list(table(self.context))
+        if self.options.only:
+            only = self.options.only.split(";")
+            if unknown := set(only) - {probe.name for probe in probes_}:
+                sys.exit(f"--only: there is no {'; '.join(sorted(unknown))}; there are " +
+                         "; ".join(probe.name for probe in probes_))
+            probes_ = [probe for probe in probes_ if probe.name in only]
+        for probe in probes_:
+            self.add(probe, *self.run(probe))
         self.write(isFinished=True)
         counts, path = self.counts(), self.pack()
         print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) +

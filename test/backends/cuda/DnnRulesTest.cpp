@@ -318,6 +318,24 @@ TEST_CASE("cuDNN rules: an engine that does not answer is skipped", "[dnn]") {
   }
 }
 
+TEST_CASE("cuDNN rules: a device describes itself", "[dnn]") {
+  const dnn::Api &api = sim::dnnApi();
+  {
+    auto context = DnnContext::create(api);
+    REQUIRE(context.ok());
+    auto json = (*context)->deviceJson();
+    INFO(json.status().message());
+    REQUIRE(json.ok());
+    CHECK(json->front() == '{');
+    CHECK(json->back() == '}');
+  }
+  dnn::Desc device = nullptr;
+  REQUIRE(api.backendCreateDescriptor(dnn::devicePropDesc, &device) == 0);
+  CHECK(api.backendFinalize(device) == dnn::statusBadParam);
+  REQUIRE(api.backendDestroyDescriptor(device) == 0);
+  CHECK(sim::dnnLiveObjects() == 0);
+}
+
 TEST_CASE("cuDNN rules: attributes and lifetimes", "[dnn]") {
   const dnn::Api &api = sim::dnnApi();
   auto lastError = [&] {
