@@ -18,12 +18,14 @@ TEXT = re.compile(rb"\.version \d+\.\d+\n\.target sm_(\d+)")
 
 
 def texts(path):
-    """(offset, size, architecture) of each PTX in a file, which ends with a zero."""
+    """(offset, text, architecture) of each PTX in a file, which ends with a zero. That of a
+    program that only calls libraries has no kernel, and is not loaded."""
     with open(path, "rb") as file:
         data = file.read()
     for found in TEXT.finditer(data):
-        end = data.find(b"\0", found.start())
-        yield found.start(), data[found.start():end], int(found.group(1))
+        text = data[found.start():data.find(b"\0", found.start())]
+        if b".entry " in text:
+            yield found.start(), text, int(found.group(1))
 
 
 def prepare(bundle):
