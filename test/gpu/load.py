@@ -59,6 +59,8 @@ def check(context, results, name, entries, seconds):
     begin = results.seconds()
     if not entries:
         return results.skip(GROUP, [name], "the folder has no such PTX")
+    if context.left() < 1:
+        return results.skip(GROUP, [name], "no time left")
     count = min(os.cpu_count() or 1, 16, len(entries))
 
     def load(number):
