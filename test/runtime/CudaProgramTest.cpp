@@ -193,6 +193,12 @@ TEST_CASE("cuda program: a step is one graph, one copy in and one out",
 
 namespace {
 
+/// A violation of the fake driver if no context is current.
+void needContext() {
+  size_t free = 0, total = 0;
+  FakeDriver::current()->table().memGetInfo(&free, &total);
+}
+
 /// Sets the result to 0, in two ways that are compared, and remembers what the
 /// operands were while that was done.
 class ZeroCall final : public LibraryCall {
@@ -202,11 +208,16 @@ public:
     float weight = 0;
   };
   explicit ZeroCall(Seen &seen) : seen_(seen) {}
+  ~ZeroCall() override { needContext(); }
 
   uint64_t sharedBytes() const override { return 0; }
   uint64_t perWorkerBytes() const override { return 0; }
-  Status bind(const Scratch &, int) override { return {}; }
+  Status bind(const Scratch &, int) override {
+    needContext();
+    return {};
+  }
   Status run(void *const *buffers, const CallContext &) override {
+    needContext();
     ++seen_.calls;
     if (seen_.calls == 1)
       seen_.weight = at<const float>(buffers[1]);
@@ -215,9 +226,13 @@ public:
     std::memset(buffers[2], 0, bytes);
     return {};
   }
-  int alternatives() override { return 2; }
-  void select(int) override {}
+  int alternatives() override {
+    needContext();
+    return 2;
+  }
+  void select(int) override { needContext(); }
   void choose(std::span<const double> leastUs) override {
+    needContext();
     CHECK(leastUs.size() == 2);
     // The copies that were queued before the calls are done.
     for (int i = 0; i < n; ++i) {
@@ -235,9 +250,11 @@ private:
 class ZeroLibrary final : public Library {
 public:
   explicit ZeroLibrary(ZeroCall::Seen &seen) : seen_(seen) {}
+  ~ZeroLibrary() override { needContext(); }
   std::string version() const override { return "zeros 1.0"; }
   Result<std::unique_ptr<LibraryCall>> prepare(const sinter_command &,
                                                const CallMeans &) override {
+    needContext();
     return std::unique_ptr<LibraryCall>(std::make_unique<ZeroCall>(seen_));
   }
 

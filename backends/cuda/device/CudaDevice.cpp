@@ -10,6 +10,7 @@
 #include "backends/cuda/device/CudaHandles.h"
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
+#include "backends/cuda/device/LibraryInContext.h"
 #include "backends/cuda/device/Nvtx.h"
 #include "runtime/base/NumberText.h"
 
@@ -234,7 +235,7 @@ Result<Library *> CudaDevice::library() {
         std::to_string(facts.driverVersion));
     if (!made.ok())
       return made.status();
-    library_ = std::move(*made);
+    library_ = inContext(*context_, std::move(*made));
     return library_.get();
   }
   return Status(SINTER_UNSUPPORTED,

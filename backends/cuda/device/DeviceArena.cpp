@@ -87,11 +87,10 @@ Status DeviceArena::checkLimit(uint64_t sizeBytes, const char *purpose) const {
   if (sizeBytes <= availableBytes() &&
       roundedUp(sizeBytes, alignmentBytes) <= availableBytes())
     return {};
-  return tooMuch(sizeBytes, purpose,
-                 bytesText(availableBytes()) + " are left of " +
-                     bytesText(limitBytes_) +
-                     (isLimitGiven_ ? " (the memory limit)"
-                                    : " (95 % of what was free)"));
+  return tooMuch(
+      sizeBytes, purpose,
+      bytesText(availableBytes()) + " are left of " + bytesText(limitBytes_) +
+          (isLimitGiven_ ? " (the memory limit)" : " (95 % of what was free)"));
 }
 
 Result<DeviceAddress> DeviceArena::allocateApart(uint64_t sizeBytes,
