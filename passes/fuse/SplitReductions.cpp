@@ -7,8 +7,9 @@
 // bias. Here a first reduction keeps the outermost of the reduced dimensions,
 // and a second, short one reduces them. A single very long dimension is cut
 // into equal parts for that; if no suitable number divides it, the rest is a
-// short reduction of its own. The choice depends on the shape alone, as the
-// tree of a sum does.
+// short reduction of its own. The rows of a large matrix are cut even if there
+// are as many results as columns: a GPU gives neighbouring columns to one
+// block. The choice depends on the shape alone, as the tree of a sum does.
 //
 // The squares of a variance would have to wait for the mean of all elements.
 // Instead those of a part are taken about the mean of the part, together with
@@ -69,7 +70,27 @@ size_t keptDims(ir::ReduceOp reduce) {
 /// The only reduced dimension as `parts` of `length`; a rest may be left.
 struct Cut {
   int64_t parts = 0, length = 0; // 0: it does not pay
+  bool isOfRows = false;
 };
+
+/// Rows of a matrix, in equal parts.
+Cut cutOfRows(ir::ReduceOp reduce) {
+  constexpr int64_t leastElements = 1 << 20, leastPart = 256;
+  // So many results of the first reduction occupy a large GPU.
+  constexpr int64_t enoughResults = 1 << 13, leastColumns = 32;
+  RankedTensorType type = ir::tensorType(reduce.getX());
+  int64_t dim = reduce.getDims().front(), size = type.getDimSize(dim);
+  int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
+  if (dim == type.getRank() - 1 || type.getNumElements() < leastElements ||
+      type.getShape().back() < leastColumns || results >= enoughResults)
+    return {};
+  auto parts = static_cast<int64_t>(
+      llvm::bit_floor(static_cast<uint64_t>(enoughResults / results)));
+  while (parts > 1 && (size % parts != 0 || size / parts < leastPart))
+    parts /= 2;
+  return parts > 1 ? Cut{parts, size / parts, true} : Cut{};
+}
+
 Cut cutOf(ir::ReduceOp reduce) {
   constexpr int64_t leastPart = 1 << 15, mostWorkers = 1 << 9, leastParts = 8;
   // Parts begin at vector boundaries, if the dimension does.
@@ -84,7 +105,7 @@ Cut cutOf(ir::ReduceOp reduce) {
     if (size % parts == 0)
       return {parts, size / parts};
   if (most < leastParts)
-    return {};
+    return cutOfRows(reduce);
   return {most, size / most / vector * vector};
 }
 
@@ -223,17 +244,61 @@ private:
         ir::reduceOver(b, loc, ir::ReduceKind::sum, moved, outer));
   }
 
-  /// The elements of `value` from `begin` to below `end` along `dim`, in
-  /// `shape`. Elementwise ops that compute only `value` are recomputed for
-  /// these elements, so that they can still be fused with the reduction.
-  static Value stretchOf(OpBuilder &builder, Value value, int64_t dim,
-                         int64_t begin, int64_t end, ArrayRef<int64_t> shape) {
-    Operation *op = value.getDefiningOp();
-    auto isOnlyUser = [&](Operation *user) {
-      return user == *value.user_begin();
-    };
-    if (!op || !isElementwise(op) ||
-        !llvm::all_of(value.getUsers(), isOnlyUser)) {
+  /// Takes part of a dimension of values, which are recomputed for it so that
+  /// they can still be fused with the reduction.
+  class Stretch {
+  public:
+    /// The elements from `begin` to below `end`, as dimensions of `sizes`.
+    /// Elementwise ops that compute only the value are recomputed, and with
+    /// `isShared` those that other ops use, too, if they cost no more than a
+    /// load.
+    Stretch(OpBuilder &builder, int64_t begin, int64_t end,
+            ArrayRef<int64_t> sizes, bool isShared)
+        : builder(builder), begin(begin), end(end), sizes(sizes),
+          isShared(isShared) {}
+
+    Value of(Value value, int64_t dim) {
+      if (Value made = known.lookup({value, dim}))
+        return made;
+      Value made = make(value, dim);
+      known[{value, dim}] = made;
+      return made;
+    }
+
+  private:
+    bool isRecomputed(Operation *op) const {
+      auto isOnlyUser = [&](Operation *user) {
+        return user == *op->user_begin();
+      };
+      if (!op || op->getNumResults() != 1)
+        return false;
+      if (isShared && ir::elementCost(op) != ir::ElementCost::compute)
+        return isElementwise(op) || isa<ir::BroadcastOp>(op);
+      return isElementwise(op) && llvm::all_of(op->getUsers(), isOnlyUser);
+    }
+
+    SmallVector<int64_t> shapeOf(Value value, int64_t dim) const {
+      SmallVector<int64_t> shape(ir::tensorType(value).getShape());
+      shape[dim] = sizes.front();
+      if (sizes.size() > 1)
+        shape.insert(shape.begin() + dim + 1, sizes.back());
+      return shape;
+    }
+
+    Value make(Value value, int64_t dim) {
+      Operation *op = value.getDefiningOp();
+      SmallVector<int64_t> shape = shapeOf(value, dim);
+      if (!isRecomputed(op))
+        return read(value, dim, shape);
+      if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+        return spread(broadcast, dim, shape);
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(of(operand, dim));
+      return cloneWithShape(builder, op, operands, shape)->getResult(0);
+    }
+
+    Value read(Value value, int64_t dim, ArrayRef<int64_t> shape) {
       RankedTensorType type = ir::tensorType(value);
       if (end - begin < type.getDimSize(dim)) {
         SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
@@ -245,14 +310,30 @@ private:
       }
       return ir::reshapeTo(builder, value.getLoc(), value, shape);
     }
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(
-          operand == op->getOperand(0) && !operands.empty()
-              ? operands.front()
-              : stretchOf(builder, operand, dim, begin, end, shape));
-    return cloneWithShape(builder, op, operands, shape)->getResult(0);
-  }
+
+    Value spread(ir::BroadcastOp broadcast, int64_t dim,
+                 ArrayRef<int64_t> shape) {
+      Value source = broadcast.getX();
+      SmallVector<int64_t> dims;
+      const auto added = static_cast<int64_t>(sizes.size()) - 1;
+      for (auto [i, to] : llvm::enumerate(broadcast.getDims())) {
+        dims.push_back(to > dim ? to + added : to);
+        if (to != dim || ir::tensorType(broadcast.getX()).getDimSize(i) == 1)
+          continue;
+        source = of(source, static_cast<int64_t>(i));
+        if (added)
+          dims.push_back(to + 1);
+      }
+      return ir::broadcastInDim(builder, broadcast.getLoc(), source, shape,
+                                dims);
+    }
+
+    OpBuilder &builder;
+    int64_t begin, end;
+    ArrayRef<int64_t> sizes;
+    bool isShared;
+    llvm::DenseMap<std::pair<Value, int64_t>, Value> known;
+  };
 
   static Value combine(OpBuilder &b, Location loc, ir::ReduceKind kind, Value x,
                        Value y) {
@@ -276,7 +357,7 @@ private:
   static void eraseUnused(Operation *first) {
     llvm::SetVector<Operation *> worklist;
     auto add = [&](Operation *op) {
-      if (op && isElementwise(op))
+      if (op && (isElementwise(op) || isa<ir::BroadcastOp>(op)))
         worklist.insert(op);
     };
     add(first);
@@ -297,18 +378,15 @@ private:
     Location loc = reduce.getLoc();
     ir::ReduceKind kind = reduce.getKind();
     int64_t dim = reduce.getDims().front(), end = cut.parts * cut.length;
-    SmallVector<int64_t> shape(ir::tensorType(reduce.getX()).getShape());
-    int64_t left = shape[dim] - end;
-    shape[dim] = cut.length;
-    shape.insert(shape.begin() + dim, cut.parts);
-    Value parts = stretchOf(builder, reduce.getX(), dim, 0, end, shape);
+    int64_t left = ir::tensorType(reduce.getX()).getDimSize(dim) - end;
+    Value parts =
+        Stretch(builder, 0, end, {cut.parts, cut.length}, cut.isOfRows)
+            .of(reduce.getX(), dim);
     Value sums = ir::reduceOver(builder, loc, kind, parts, {dim + 1});
     Value result = ir::reduceOver(builder, loc, kind, sums, {dim});
     if (left > 0) {
-      shape.erase(shape.begin() + dim);
-      shape[dim] = left;
-      Value rest =
-          stretchOf(builder, reduce.getX(), dim, end, end + left, shape);
+      Value rest = Stretch(builder, end, end + left, {left}, cut.isOfRows)
+                       .of(reduce.getX(), dim);
       rest = ir::reduceOver(builder, loc, kind, rest, {dim});
       result = combine(builder, loc, kind, result, rest);
     }

@@ -190,3 +190,41 @@ func.func @parts_of_parts(%x: tensor<4x1048576xf32>) -> tensor<f32> {
   %s = sinter.reduce sum %x dims [0, 1] : (tensor<4x1048576xf32>) -> tensor<f32>
   return %s : tensor<f32>
 }
+
+// The rows of a large matrix are cut. What the sum reads is recomputed for the parts, although a row needs it as well:
+// only what costs more than a load is read.
+// CHECK-LABEL: @rows
+// CHECK: %[[N:.*]] = sinter.mul
+// CHECK: %[[E:.*]] = sinter.exp %arg2
+// CHECK-DAG: %[[G:.*]] = sinter.reshape %arg1 : tensor<8192x768xf32> -> tensor<8x1024x768xf32>
+// CHECK-DAG: %[[X:.*]] = sinter.reshape %arg0 : tensor<8192x768xf32> -> tensor<8x1024x768xf32>
+// CHECK-DAG: %[[R:.*]] = sinter.reshape %[[E]] : tensor<8192xf32> -> tensor<8x1024xf32>
+// CHECK-DAG: %[[B:.*]] = sinter.broadcast %[[R]] dims [0, 1] : tensor<8x1024xf32> -> tensor<8x1024x768xf32>
+// CHECK: %[[M:.*]] = sinter.mul %[[X]], %[[B]]
+// CHECK: %[[T:.*]] = sinter.mul %[[G]], %[[M]]
+// CHECK: %[[P:.*]] = sinter.reduce sum %[[T]] dims [1] : (tensor<8x1024x768xf32>) -> tensor<8x768xf32>
+// CHECK: %[[S:.*]] = sinter.reduce sum %[[P]] dims [0] : (tensor<8x768xf32>) -> tensor<768xf32>
+// CHECK: return %[[S]], %[[N]]
+func.func @rows(%x: tensor<8192x768xf32>, %g: tensor<8192x768xf32>, %v: tensor<8192xf32>)
+    -> (tensor<768xf32>, tensor<8192x768xf32>) {
+  %e = sinter.exp %v : tensor<8192xf32>
+  %r = sinter.broadcast %e dims [0] : tensor<8192xf32> -> tensor<8192x768xf32>
+  %n = sinter.mul %x, %r : tensor<8192x768xf32>
+  %t = sinter.mul %g, %n : tensor<8192x768xf32>
+  %s = sinter.reduce sum %t dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
+  return %s, %n : tensor<768xf32>, tensor<8192x768xf32>
+}
+
+// Must not fire: short columns, few elements, rows that are lines, many columns.
+// CHECK-LABEL: @rows_left_alone
+// CHECK-COUNT-4: sinter.reduce
+// CHECK-NOT: sinter.reduce
+func.func @rows_left_alone(%a: tensor<256x8191xf32>, %b: tensor<1024x512xf32>, %c: tensor<768x8192xf32>,
+                           %d: tensor<1024x8192xf32>)
+    -> (tensor<8191xf32>, tensor<512xf32>, tensor<768xf32>, tensor<8192xf32>) {
+  %0 = sinter.reduce sum %a dims [0] : (tensor<256x8191xf32>) -> tensor<8191xf32>
+  %1 = sinter.reduce sum %b dims [0] : (tensor<1024x512xf32>) -> tensor<512xf32>
+  %2 = sinter.reduce sum %c dims [1] : (tensor<768x8192xf32>) -> tensor<768xf32>
+  %3 = sinter.reduce sum %d dims [0] : (tensor<1024x8192xf32>) -> tensor<8192xf32>
+  return %0, %1, %2, %3 : tensor<8191xf32>, tensor<512xf32>, tensor<768xf32>, tensor<8192xf32>
+}
