@@ -14,6 +14,7 @@ Event::~Event() = default;
 KernelModule::~KernelModule() = default;
 Graph::~Graph() = default;
 Library::~Library() = default;
+void Library::endLoading() {}
 LibraryCall::~LibraryCall() = default;
 
 int LibraryCall::alternatives() { return 0; }

@@ -99,6 +99,10 @@ public:
   /// cannot do it.
   virtual Result<std::unique_ptr<LibraryCall>>
   prepare(const sinter_command &command, const CallMeans &means) = 0;
+
+  /// Called when all calls of a program are prepared: the time to tell users
+  /// about them. Does nothing by default.
+  virtual void endLoading();
 };
 
 } // namespace sinter::rt

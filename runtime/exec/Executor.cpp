@@ -193,6 +193,13 @@ Status Executor::checkIndices(const int64_t *found) {
   return indexFault_ ? Status::failed(indexFault_->text()) : Status();
 }
 
+bool Executor::callsLibrary(const Place &place) const {
+  for (size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i] && steps_[i].place == &place)
+      return true;
+  return false;
+}
+
 std::string Executor::describe(uint32_t index) const {
   return index < calls_.size() && calls_[index] ? calls_[index]->description()
                                                 : std::string();

@@ -98,6 +98,8 @@ public:
   /// keeps ownership.
   void setWatch(CommandWatch *watch) { watch_ = watch; }
 
+  /// Whether a command on `place` calls its library.
+  bool callsLibrary(const Place &place) const;
   /// What the library chose for command `index`; empty for other commands.
   std::string describe(uint32_t index) const;
   /// For an error of a place that shows only after a whole run was queued or

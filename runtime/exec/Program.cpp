@@ -310,6 +310,13 @@ Status Program::load() {
       return executor.status();
     executors_.push_back(std::move(*executor));
   }
+  for (const Place &place : places_) {
+    auto callsLibrary = [&](const Executor &executor) {
+      return executor.callsLibrary(place);
+    };
+    if (std::any_of(executors_.begin(), executors_.end(), callsLibrary))
+      (*place.device->library())->endLoading();
+  }
   for (uint32_t i = 0; i < places_.size(); ++i) {
     SINTER_RETURN_IF_ERROR(bindScratch(i));
     SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());

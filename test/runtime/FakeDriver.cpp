@@ -132,17 +132,21 @@ DriverResult FakeDriver::runUntil(Stream &stream, size_t position) {
   return dead_;
 }
 
-DriverResult FakeDriver::launchNow(const Function &function,
-                                   const LaunchRecord &record,
-                                   const std::vector<uint64_t> &values) {
+DriverResult
+FakeDriver::launchNow(const Function &function, const LaunchRecord &record,
+                      const std::vector<std::vector<uint8_t>> &values) {
   launches.push_back(record);
   int count = ++executed_[function.name];
   auto injected = failingKernels_.find(function.name);
   if (injected != failingKernels_.end() && injected->second.nth == count)
     return injected->second.code;
   std::vector<void *> parameters;
-  for (const uint64_t &value : values)
-    parameters.push_back(reinterpret_cast<void *>(value));
+  for (const std::vector<uint8_t> &value : values) {
+    auto *bytes = const_cast<uint8_t *>(value.data());
+    parameters.push_back(value.size() == sizeof(void *)
+                             ? *reinterpret_cast<void **>(bytes)
+                             : bytes);
+  }
   kernels[function.name](parameters.data());
   return result::success;
 }
@@ -539,7 +543,7 @@ struct FakeCalls {
           std::strcpy(static_cast<char *>(values[i]), d.jitLog.c_str());
       return code;
     }
-    // ".entry NAME(.param .u64 a, .param .u64 b)" is a kernel.
+    // ".entry NAME(.param .u64 a, .param .align 8 .b8 b[24])" is a kernel.
     auto module = std::make_unique<FakeDriver::Module>();
     std::string text = static_cast<const char *>(image);
     auto number = [&](char c) {
@@ -557,11 +561,15 @@ struct FakeCalls {
          at = text.find(entry, at + 1)) {
       size_t begin = at + entry.size(), open = text.find('(', begin);
       const std::string list = text.substr(open, text.find(')', open) - open);
-      int count = 0;
-      for (size_t p = list.find(".param"); p != std::string::npos;
-           p = list.find(".param", p + 1))
-        ++count;
-      module->parameters[text.substr(begin, open - begin)] = count;
+      std::vector<size_t> &sizes =
+          module->parameters[text.substr(begin, open - begin)];
+      const std::string param = ".param ";
+      for (size_t p = list.find(param); p != std::string::npos;) {
+        size_t next = list.find(param, p + 1), bracket = list.find('[', p);
+        sizes.push_back(bracket < next ? std::stoul(list.substr(bracket + 1))
+                                       : sizeof(void *));
+        p = next;
+      }
     }
     *handle = asHandle<ModuleHandle>(module.get());
     d.modules_.emplace(module.get(), std::move(module));
@@ -611,9 +619,11 @@ struct FakeCalls {
     if (!gridX || !gridY || !gridZ || blockX * blockY * blockZ > 1024 || extra)
       return d.violation("a launch of an impossible shape");
     // Values are taken now, as a driver does.
-    std::vector<uint64_t> values;
-    for (int i = 0; i < function->numParameters; ++i)
-      values.push_back(*static_cast<uint64_t *>(parameters[i]));
+    std::vector<std::vector<uint8_t>> values;
+    for (size_t i = 0; i < function->parameterBytes.size(); ++i) {
+      auto *bytes = static_cast<const uint8_t *>(parameters[i]);
+      values.emplace_back(bytes, bytes + function->parameterBytes[i]);
+    }
     FakeDriver *driver = &d;
     FakeDriver::Function copy = *function;
     FakeDriver::LaunchRecord record = {copy.name,

@@ -32,7 +32,8 @@ struct FakeDevice {
 
 class FakeDriver {
 public:
-  /// What a launch computes; parameters[i] is the address that it was given.
+  /// What a launch computes; parameters[i] is the address that it was given, or
+  /// the address of a copy if the parameter is a structure.
   using Kernel = std::function<void(void **parameters)>;
   /// One launch that was executed.
   struct LaunchRecord {
@@ -105,12 +106,12 @@ private:
     uint64_t tick = 0;
   };
   struct Module {
-    std::map<std::string, int> parameters; // number, by kernel
+    std::map<std::string, std::vector<size_t>> parameters; // sizes, by kernel
   };
   struct Function {
     Module *module;
     std::string name;
-    int numParameters;
+    std::vector<size_t> parameterBytes;
   };
   struct Context {
     int device = 0, references = 0;
@@ -132,7 +133,7 @@ private:
   cuda::DriverResult runUntil(Stream &stream, size_t position);
   cuda::DriverResult launchNow(const Function &function,
                                const LaunchRecord &record,
-                               const std::vector<uint64_t> &values);
+                               const std::vector<std::vector<uint8_t>> &values);
 
   cuda::DriverTable table_;
   std::vector<FakeDevice> devices_;

@@ -40,7 +40,10 @@ function(sinter_plain_library variable library)
   add_library(${library}_plain STATIC ${sources})
   target_include_directories(${library}_plain PRIVATE
     $<TARGET_PROPERTY:${library},INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${library}_plain PRIVATE
+    $<TARGET_PROPERTY:${library},COMPILE_DEFINITIONS>)
   target_compile_options(${library}_plain PRIVATE -fno-sanitize=all)
+  add_dependencies(${library}_plain ${library}) # for the files that it generates
 endfunction()
 
 function(sinter_prelink name)

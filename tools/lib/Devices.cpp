@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/device/CpuDevice.h"
 #include "backends/cuda/device/CudaDevice.h"
+#include "backends/cuda/device/EpilogueModule.h"
 #include "backends/cuda/library/CudaLibrary.h"
 #include "backends/cuda/library/Loader.h"
 #include "backends/cuda/library/NcclGroup.h"
@@ -39,11 +40,15 @@ makeCudaLibrary(const std::string &device) {
                                     "zeros before a convolution: " +
                                         cuda::errorText(*driver, result));
   };
+  tables.openLtKernels = [driver = *driver] {
+    return cuda::loadEpilogueKernels(*driver);
+  };
   cuda::LibraryOptions options;
+  options.note = [](const std::string &line) {
+    std::fprintf(stderr, "note: %s\n", line.c_str());
+  };
   options.cache = std::make_shared<cuda::PlanCache>(
-      cuda::PlanCache::userFolder(), device, [](const std::string &line) {
-        std::fprintf(stderr, "note: %s\n", line.c_str());
-      });
+      cuda::PlanCache::userFolder(), device, options.note);
   return cuda::createCudaLibrary(std::move(tables), options);
 }
 

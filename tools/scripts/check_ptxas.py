@@ -4,9 +4,11 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     check_ptxas.py PROGRAMS --models=DIR [--list]
+    check_ptxas.py --ptx=FILE
 
 Each line of PROGRAMS lists a model of DIR and flags of sinterc. --list prints the resources that
 each kernel uses on sm_90, and the share of a multiprocessor's threads that it can have there.
+--ptx assembles the PTX of a file for all architectures.
 PTX for sm_80 is assembled for sm_80. PTX for sm_90 is assembled for sm_90, sm_100 and sm_120.
 """
 
@@ -76,51 +78,74 @@ def surprises(ptx):
                 yield f"{kernel} {what}"
 
 
+class Gate:
+    """Assembles PTX and counts kernels and problems."""
+
+    def __init__(self, isListing):
+        self.ptxas, self.isListing = findPtxas(), isListing
+        self.problems, self.kernels, self.assembled = [], 0, 0
+
+    def check(self, name, text, targets):
+        expected = set(re.findall(r"\.entry (\w+)\(", text))
+        threads = dict(re.findall(r"\.entry (\w+)\([^{]*?\.maxntid (\d+)", text))
+        self.kernels += len(expected)
+        self.problems += [f"{name}: {text}" for text in surprises(text)]
+        for target in targets:
+            with tempfile.TemporaryDirectory() as folder:
+                entries, complaint = assemble(self.ptxas, text, target, folder)
+            if complaint or set(entries) != expected:
+                self.problems.append(f"{name} for {target}: {complaint or 'entries are missing'}")
+            self.assembled += len(entries)
+            for kernel, (stack, stores, loads, registers, shared) in entries.items():
+                if self.isListing and target == "sm_90":
+                    share = occupancy(int(threads[kernel]), registers, shared)
+                    print(f"{name} {kernel}: {threads[kernel]} threads, {registers} "
+                          f"registers, {shared} bytes shared, {share:.0%} of threads")
+                if stack or stores or loads:
+                    self.problems.append(
+                        f"{name} for {target}: {kernel} has {stack} bytes of stack, "
+                        f"{stores} of spill stores and {loads} of spill loads")
+
+
+def checkProgram(gate, model, flags, models):
+    for arch, targets in ARCHITECTURES.items():
+        done = subprocess.run(
+            ["sinterc", os.path.join(models, model), *flags, "--target=cuda",
+             f"--gpu-arch={arch}", "--emit=ptx", "-o", "-"],
+            capture_output=True, text=True)
+        if done.returncode:
+            gate.problems.append(f"{model}: {done.stderr.strip()}")
+            return
+        gate.check(model, done.stdout, targets)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs")
-    parser.add_argument("--models", required=True)
+    parser.add_argument("programs", nargs="?")
+    parser.add_argument("--models")
     parser.add_argument("--list", action="store_true",
                         help="print the resources of each kernel")
+    parser.add_argument("--ptx", help="a file with kernels, instead of programs")
     options = parser.parse_args()
-    ptxas = findPtxas()
-    with open(options.programs) as file:
-        programs = [line.split() for line in file if line.strip() and line[0] != "#"]
-    problems, kernels, assembled = [], 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        for model, *flags in programs:
-            for arch, targets in ARCHITECTURES.items():
-                done = subprocess.run(
-                    ["sinterc", os.path.join(options.models, model), *flags, "--target=cuda",
-                     f"--gpu-arch={arch}", "--emit=ptx", "-o", "-"],
-                    capture_output=True, text=True)
-                if done.returncode:
-                    problems.append(f"{model}: {done.stderr.strip()}")
-                    break
-                expected = set(re.findall(r"\.entry (\w+)\(", done.stdout))
-                threads = dict(re.findall(r"\.entry (\w+)\([^{]*?\.maxntid (\d+)", done.stdout))
-                kernels += len(expected)
-                problems += [f"{model} for {arch}: {text}" for text in surprises(done.stdout)]
-                for target in targets:
-                    entries, complaint = assemble(ptxas, done.stdout, target, folder)
-                    if complaint or set(entries) != expected:
-                        problems.append(f"{model} for {target}: "
-                                        f"{complaint or 'entries are missing'}")
-                    assembled += len(entries)
-                    for name, (stack, stores, loads, registers, shared) in entries.items():
-                        if options.list and target == "sm_90":
-                            share = occupancy(int(threads[name]), registers, shared)
-                            print(f"{model} {name}: {threads[name]} threads, {registers} "
-                                  f"registers, {shared} bytes shared, {share:.0%} of threads")
-                        if stack or stores or loads:
-                            problems.append(
-                                f"{model} for {target}: {name} has {stack} bytes of stack, "
-                                f"{stores} of spill stores and {loads} of spill loads")
-    for problem in problems:
+    if (options.ptx is None) == (options.programs is None):
+        parser.error("either PROGRAMS or --ptx=FILE")
+    if options.programs and not options.models:
+        parser.error("PROGRAMS needs --models=DIR")
+    gate, programs = Gate(options.list), []
+    if options.ptx:
+        with open(options.ptx) as file:
+            gate.check(os.path.basename(options.ptx), file.read(),
+                       sum(ARCHITECTURES.values(), []))
+    else:
+        with open(options.programs) as file:
+            programs = [line.split() for line in file if line.strip() and line[0] != "#"]
+    for model, *flags in programs:
+        checkProgram(gate, model, flags, options.models)
+    for problem in gate.problems:
         print(problem)
-    print(f"ptxas: {len(programs)} programs, {kernels} kernels, {assembled} assembled, "
-          f"{len(problems)} problems")
-    sys.exit(1 if problems or not assembled else 0)
+    print(f"ptxas: {len(programs)} programs, {gate.kernels} kernels, {gate.assembled} assembled, "
+          f"{len(gate.problems)} problems")
+    sys.exit(1 if gate.problems or not gate.assembled else 0)
 
 
 if __name__ == "__main__":

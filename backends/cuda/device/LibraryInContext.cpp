@@ -67,6 +67,7 @@ public:
     return std::unique_ptr<LibraryCall>(
         std::make_unique<CallInContext>(context_, std::move(*call)));
   }
+  void endLoading() override { library_->endLoading(); }
 
 private:
   const CudaContext &context_;

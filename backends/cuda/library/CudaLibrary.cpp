@@ -17,7 +17,10 @@ namespace {
 class CudaLibrary : public Library {
 public:
   CudaLibrary(LibraryTables tables, const LibraryOptions &options)
-      : tables_(std::move(tables)), options_(options) {}
+      : tables_(std::move(tables)), options_(options) {
+    if (tables_.openLtKernels)
+      fallbacks_.openKernels = [this] { return openLtKernels(); };
+  }
 
   std::string version() const override {
     if (!lt_ && !dnn_)
@@ -39,10 +42,30 @@ public:
       return prepareDnnAttention(*dnn_, command, options_, tables_.zeroFill);
     }
     SINTER_RETURN_IF_ERROR(start(tables_.openLt, lt_));
-    return prepareLtMatmul(*lt_, command, options_);
+    return prepareLtMatmul(*lt_, command, options_, fallbacks_);
+  }
+
+  void endLoading() override {
+    if (fallbacks_.numFallbacks && options_.note)
+      options_.note(std::to_string(fallbacks_.numFallbacks) + " of " +
+                    std::to_string(fallbacks_.numProducts) +
+                    " matrix products run without their epilogue, which a "
+                    "kernel then applies; the first because " +
+                    fallbacks_.firstReason);
+    fallbacks_.numFallbacks = fallbacks_.numProducts = 0;
   }
 
 private:
+  Result<LtKernels *> openLtKernels() {
+    if (!ltKernels_) {
+      auto opened = tables_.openLtKernels();
+      if (!opened.ok())
+        return opened.status();
+      ltKernels_ = std::move(*opened);
+    }
+    return ltKernels_.get();
+  }
+
   template <typename Open, typename Context>
   static Status start(const Open &open, std::unique_ptr<Context> &context) {
     if (context)
@@ -61,6 +84,8 @@ private:
   LibraryOptions options_;
   std::unique_ptr<LtContext> lt_;
   std::unique_ptr<DnnContext> dnn_;
+  std::unique_ptr<LtKernels> ltKernels_;
+  LtFallbacks fallbacks_;
 };
 
 } // namespace

@@ -13,7 +13,7 @@
 
 #include "backends/cuda/library/DnnApi.h"
 #include "backends/cuda/library/LibraryOptions.h"
-#include "backends/cuda/library/LtApi.h"
+#include "backends/cuda/library/LtKernels.h"
 #include "runtime/device/Library.h"
 
 #include <functional>
@@ -30,6 +30,9 @@ struct LibraryTables {
   /// Queues zeros on a stream of the device.
   std::function<rt::Status(void *to, uint64_t sizeBytes, void *stream)>
       zeroFill;
+  /// The kernels for epilogues that cuBLASLt lacks. They live as long as the
+  /// library. If null, such products are not supported.
+  std::function<rt::Result<std::unique_ptr<LtKernels>>()> openLtKernels;
 };
 
 std::unique_ptr<rt::Library> createCudaLibrary(LibraryTables tables,

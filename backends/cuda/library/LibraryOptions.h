@@ -9,8 +9,10 @@
 #include "sinter/abi.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <string>
 
 namespace sinter::cuda {
 
@@ -25,6 +27,8 @@ struct LibraryOptions {
   /// Stores choices and execution plans. If null, calls use the heuristics'
   /// first choice, and nothing is timed.
   std::shared_ptr<PlanCache> cache;
+  /// Takes one line that users should see. May be null.
+  std::function<void(const std::string &line)> note;
 };
 
 /// The alignment of a slice that is known before memory is allocated: buffers

@@ -12,8 +12,9 @@
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTAPI_H
 #define SINTER_BACKENDS_CUDA_LIBRARY_LTAPI_H
 
-#include <cstddef>
-#include <cstdint>
+// The C headers: device code includes this file.
+#include <stddef.h>
+#include <stdint.h>
 
 namespace sinter::cuda::lt {
 

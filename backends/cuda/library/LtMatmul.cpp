@@ -63,20 +63,47 @@ Status LtMatmulCall::run(void *const *buffers, const CallContext &context) {
   return {};
 }
 
-Result<std::unique_ptr<LibraryCall>>
-sinter::cuda::prepareLtMatmul(const LtContext &context,
-                              const sinter_command &command,
-                              const LibraryOptions &options) {
+/// Prepares what `reason` makes necessary.
+static Result<std::unique_ptr<LibraryCall>>
+fallBack(const LtContext &context, const LtPlan &plan,
+         const sinter_command &command, const LibraryOptions &options,
+         LtFallbacks &fallbacks, const Status &reason) {
+  // What fails then is a consequence.
+  auto because = [&](const Status &status) {
+    return status.code() == SINTER_UNSUPPORTED
+               ? Status(SINTER_UNSUPPORTED,
+                        reason.message() +
+                            "; without the epilogue: " + status.message())
+               : status;
+  };
+  Result<LtKernels *> kernels = fallbacks.openKernels();
+  if (!kernels.ok())
+    return because(kernels.status());
+  auto call = prepareLtFallback(context, plan, command, options, **kernels);
+  if (!call.ok())
+    return because(call.status());
+  if (fallbacks.numFallbacks++ == 0)
+    fallbacks.firstReason = reason.message();
+  return call;
+}
+
+Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareLtMatmul(
+    const LtContext &context, const sinter_command &command,
+    const LibraryOptions &options, LtFallbacks &fallbacks) {
   LtPlan plan = LtPlan::make(*command.matmul.params);
   if (!plan.refusal.empty())
     return Status(SINTER_UNSUPPORTED, plan.refusal);
   if (plan.empty)
     return std::unique_ptr<LibraryCall>(std::make_unique<EmptyCall>());
+  ++fallbacks.numProducts;
   LtAlignments alignments = alignmentsOf(plan, command);
-  auto call = std::make_unique<LtMatmulCall>(context, std::move(plan),
-                                             command.numSlices - 1);
+  auto call =
+      std::make_unique<LtMatmulCall>(context, plan, command.numSlices - 1);
   SINTER_RETURN_IF_ERROR(call->product().prepare(alignments, options));
-  if (!call->product().hasAlgorithm())
-    return call->product().noAlgorithm();
-  return std::unique_ptr<LibraryCall>(std::move(call));
+  if (call->product().hasAlgorithm())
+    return std::unique_ptr<LibraryCall>(std::move(call));
+  Status reason = call->product().noAlgorithm();
+  if (plan.epilogue == lt::epilogueDefault || !fallbacks.openKernels)
+    return reason;
+  return fallBack(context, plan, command, options, fallbacks, reason);
 }

@@ -8,17 +8,19 @@
 
 #include "backends/cuda/library/LibraryOptions.h"
 #include "backends/cuda/library/LtContext.h"
+#include "backends/cuda/library/LtFallback.h"
 #include "runtime/device/Library.h"
 
 #include <memory>
 
 namespace sinter::cuda {
 
-/// Prepares a MATMUL. Fails with SINTER_UNSUPPORTED and a reason if no call of
-/// cuBLASLt computes it.
+/// Prepares a MATMUL. If cuBLASLt has no algorithm with the epilogue, the call
+/// does without it and is counted in `fallbacks`. Fails with SINTER_UNSUPPORTED
+/// and a reason if no call of cuBLASLt computes it.
 rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareLtMatmul(const LtContext &context, const sinter_command &command,
-                const LibraryOptions &options);
+                const LibraryOptions &options, LtFallbacks &fallbacks);
 
 } // namespace sinter::cuda
 

@@ -210,8 +210,16 @@ Status LtProduct::findCandidates(const LibraryOptions &options) {
   int status = api_.matmulAlgoGetHeuristic(context_.handle(), desc_, a_, b_, d_,
                                            d_, preference_, maxLtCandidates,
                                            results, &returned);
-  if (status != lt::statusSuccess && status != lt::statusNotSupported)
+  // The vendor documents INVALID_VALUE for "an impossible configuration", which
+  // may be an epilogue that does not exist. The plain product then shows
+  // whether it was. Stand-ins give reasons, which are errors of ours.
+  bool mayBeEpilogue = status == lt::statusInvalidValue && !api_.lastError &&
+                       plan_.epilogue != lt::epilogueDefault;
+  if (status != lt::statusSuccess && status != lt::statusNotSupported &&
+      !mayBeEpilogue)
     return context_.error("MatmulAlgoGetHeuristic", status);
+  if (status != lt::statusSuccess)
+    returned = 0;
   for (int i = 0; i < returned; ++i)
     if (results[i].state == lt::statusSuccess &&
         results[i].workspaceBytes <= options.maxWorkspaceBytes)

@@ -413,12 +413,16 @@ Status SimDevice::call(rt::Stream &stream, rt::LibraryCall &call,
 
 Result<rt::Library *> SimDevice::library() {
   if (!library_) {
+    setLtRefusals(settings_.refusals);
     cuda::LibraryOptions options;
+    options.note = [this](const std::string &line) {
+      std::fprintf(stderr, "note: %s: %s\n", name_.c_str(), line.c_str());
+      if (!settings_.report.empty())
+        addToReport(settings_.report, name_, line);
+    };
     if (!settings_.plans.empty())
       options.cache = std::make_shared<cuda::PlanCache>(
-          settings_.plans, "simulated", [this](const std::string &line) {
-            std::fprintf(stderr, "note: %s: %s\n", name_.c_str(), line.c_str());
-          });
+          settings_.plans, "simulated", options.note);
     library_ = createSimLibrary(options);
   }
   return library_.get();

@@ -45,6 +45,16 @@ void addToReport(const std::string &path, const std::string &device,
   reports()[path].push_back(std::move(text));
 }
 
+void addToReport(const std::string &path, const std::string &device,
+                 const std::string &note) {
+  nlohmann::ordered_json entry;
+  entry["device"] = device;
+  entry["note"] = note;
+  std::string text = entry.dump();
+  std::lock_guard lock(reportsMutex);
+  reports()[path].push_back(std::move(text));
+}
+
 rt::Status writeReport(const std::string &path) {
   std::lock_guard lock(reportsMutex);
   std::string text = "[";

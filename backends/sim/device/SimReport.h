@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A list with one object per launch:
+// A list with one object per launch, and {"device": "sim:0", "note": ".."} for
+// each note to the user. A launch:
 //   {"device": "sim:0", "kernel": "k", "grid": [8,1,1], "block": [128,1,1],
 //    "threads": 1024, "barriers": 8, "shuffles": 0, "races": 0,
 //    "barrierSites": [4,1], "predicateSites": [9,2],
@@ -33,6 +34,10 @@ struct DropSites {
 /// Adds a launch to the report at `path`; devices of one process may share it.
 void addToReport(const std::string &path, const std::string &device,
                  const LaunchReport &launch, const DropSites &sites);
+
+/// Adds a note to the user.
+void addToReport(const std::string &path, const std::string &device,
+                 const std::string &note);
 
 /// Writes the report at `path` with all launches that were added in this
 /// process; an empty list if there were none.

@@ -66,6 +66,12 @@ bool readWord(std::string_view key, std::string_view value,
     return readCount(11, settings.dropAllReduce);
   if (key == "drop")
     return readDrop(value, settings.drop);
+  if (key == "refuse-epilogues") {
+    auto refusals = readRefusals(value);
+    if (refusals)
+      settings.refusals = std::move(*refusals);
+    return refusals.has_value();
+  }
   if ((key != "report" && key != "plans") || value.empty())
     return false;
   (key == "report" ? settings.report : settings.plans) = value;
@@ -88,7 +94,8 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
           "SINTER_SIM: '" + std::string(word) +
           "' is not one of seed=N, report=FILE, "
           "drop=barrier:N|predicate:N|wait:N|all-reduce:N, "
-          "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N, plans=FOLDER");
+          "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N, plans=FOLDER, "
+          "refuse-epilogues=all|EPILOGUE:INPUT:OUTPUT+...");
   }
   settings.threads = options.threads;
   settings.syncLaunches = options.syncLaunches;

@@ -13,15 +13,20 @@
 //   fail-launch=N   launch N fails
 //   ecc=N           an uncorrectable memory error at launch N
 //   plans=FOLDER    times library calls and stores the choices there
+//   refuse-epilogues=all|LIST
+//                   the stand-in for cuBLASLt has no such products; see
+//                   readRefusals()
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
 #define SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
 
 #include "backends/sim/device/Engine.h"
+#include "backends/sim/library/SimLtRefusal.h"
 #include "runtime/device/DeviceOptions.h"
 
 #include <string>
+#include <vector>
 
 namespace sinter::sim {
 
@@ -36,6 +41,7 @@ struct SimSettings {
   /// The numbers, from 1, of the wait of a stream for an event and of the
   /// all-reduce that a device leaves out; 0: none.
   uint64_t dropWait = 0, dropAllReduce = 0;
+  std::vector<LtRefusal> refusals;
 };
 
 /// `environment` is the value of SINTER_SIM, or null. Fails with one line that

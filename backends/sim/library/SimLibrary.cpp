@@ -8,6 +8,7 @@
 #include "backends/cuda/library/CudaLibrary.h"
 #include "backends/sim/library/SimCublasLt.h"
 #include "backends/sim/library/SimCudnn.h"
+#include "backends/sim/library/SimLtEpilogue.h"
 #include "backends/sim/library/SimMemory.h"
 
 #include <cstring>
@@ -24,6 +25,9 @@ sinter::sim::createSimLibrary(const cuda::LibraryOptions &options) {
       return rt::Status::invalid("zeros beyond memory of the device");
     std::memset(to, 0, sizeBytes);
     return rt::Status();
+  };
+  tables.openLtKernels = [] {
+    return rt::Result<std::unique_ptr<cuda::LtKernels>>(createLtKernels());
   };
   return cuda::createCudaLibrary(std::move(tables), options);
 }

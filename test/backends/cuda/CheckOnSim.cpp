@@ -22,9 +22,11 @@ using namespace sinter::test;
 
 namespace {
 
-/// A CommandRunner; nothing of the library may stay alive.
-Ran runOnSim(sinter_command command, std::vector<Operand> &operands,
-             uint32_t numReads, bool onlyPrepare) {
+/// As a CommandRunner, with scratch for the call; nothing of the library may
+/// stay alive.
+Ran runWithin(uint64_t workspaceBytes, sinter_command command,
+              std::vector<Operand> &operands, uint32_t numReads,
+              bool onlyPrepare) {
   std::vector<sinter_slice> slices = slicesOf(operands, numReads);
   command.slices = slices.data();
   command.numSlices = static_cast<uint32_t>(slices.size());
@@ -37,7 +39,7 @@ Ran runOnSim(sinter_command command, std::vector<Operand> &operands,
   Ran ran;
   {
     auto library = sim::createSimLibrary();
-    auto call = library->prepare(command, {nullptr, 1, 32u << 20});
+    auto call = library->prepare(command, {nullptr, 1, workspaceBytes});
     ran.prepared = call.status();
     if (!call.ok()) {
       INFO(call.status().message());
@@ -45,24 +47,30 @@ Ran runOnSim(sinter_command command, std::vector<Operand> &operands,
     } else if (!onlyPrepare) {
       std::vector<rt::AlignedBlock> blocks;
       std::vector<void *> buffers;
-      for (const Operand &operand : operands) {
-        auto block =
-            rt::AlignedBlock::allocate(operand.bytes.size() + 256, "t");
+      auto allocate = [&](uint64_t bytes) {
+        auto block = rt::AlignedBlock::allocate(bytes + 256, "t");
         REQUIRE(block.ok());
         auto begin = reinterpret_cast<uintptr_t>(block->data());
-        auto *aligned = reinterpret_cast<uint8_t *>((begin + 255) / 256 * 256);
+        blocks.push_back(std::move(*block));
+        return reinterpret_cast<uint8_t *>((begin + 255) / 256 * 256);
+      };
+      for (const Operand &operand : operands) {
+        uint8_t *aligned = allocate(operand.bytes.size());
         if (!operand.bytes.empty())
           std::memcpy(aligned, operand.bytes.data(), operand.bytes.size());
         buffers.push_back(aligned);
-        blocks.push_back(std::move(*block));
       }
-      auto scratch = rt::AlignedBlock::allocate((*call)->sharedBytes(), "t");
+      const uint64_t scratchBytes = (*call)->sharedBytes();
+      REQUIRE(scratchBytes <= workspaceBytes);
       rt::Scratch bound;
-      bound.shared = scratch->data();
+      bound.shared = allocate(scratchBytes);
+      std::memset(bound.shared + scratchBytes, 0x5a, 64);
       REQUIRE((*call)->bind(bound, 1).ok());
       rt::Status status = (*call)->run(buffers.data(), rt::CallContext());
       INFO(status.message());
       REQUIRE(status.ok());
+      for (uint64_t i = 0; i < 64; ++i)
+        REQUIRE(bound.shared[scratchBytes + i] == 0x5a);
       for (size_t i = 0; i < operands.size(); ++i) {
         std::vector<uint8_t> &bytes = operands[i].bytes;
         if (bytes.empty())
@@ -80,35 +88,54 @@ Ran runOnSim(sinter_command command, std::vector<Operand> &operands,
   return ran;
 }
 
-/// What was chosen, if every result is right.
-template <typename Command> std::string checked(Command &command) {
-  Ran ran = command.run(runOnSim);
-  REQUIRE(ran.prepared.message() == "");
+CommandRunner runOnSim(uint64_t workspaceBytes = 32u << 20) {
+  return [=](sinter_command command, std::vector<Operand> &operands,
+             uint32_t numReads, bool onlyPrepare) {
+    return runWithin(workspaceBytes, command, operands, numReads, onlyPrepare);
+  };
+}
+
+template <typename Command> void requireRight(const Command &command) {
   Comparison comparison;
   command.compare(comparison);
   REQUIRE(comparison.failure() == "");
-  return ran.description;
 }
 
 } // namespace
 
 std::string OneProduct::refusal() {
-  return run(runOnSim, /*onlyPrepare=*/true).prepared.message();
+  build();
+  return run(runOnSim(workspaceBytes_), /*onlyPrepare=*/true)
+      .prepared.message();
+}
+
+std::string OneProduct::run() {
+  CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
+          params.batchRank, params.numPostOps);
+  build();
+  Ran ran = run(runOnSim(workspaceBytes_));
+  REQUIRE(ran.prepared.message() == "");
+  return ran.description;
 }
 
 std::string OneProduct::check() {
+  std::string description = run();
   CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
           params.batchRank, params.numPostOps);
-  return checked(*this);
+  requireRight(*this);
+  return description;
 }
 
 std::string OneConvolution::refusal() {
-  return run(runOnSim, /*onlyPrepare=*/true).prepared.message();
+  return run(runOnSim(), /*onlyPrepare=*/true).prepared.message();
 }
 
 std::string OneConvolution::check() {
   CAPTURE(params.dtype, params.direction, params.layout, params.filterLayout,
           params.batch, params.channels, params.filters, params.groups,
           params.numPostOps);
-  return checked(*this);
+  Ran ran = run(runOnSim());
+  REQUIRE(ran.prepared.message() == "");
+  requireRight(*this);
+  return ran.description;
 }

@@ -6,10 +6,12 @@
 
 #include "test/backends/cuda/OneProduct.h"
 #include "backends/cuda/library/LtPlan.h"
+#include "runtime/base/Float16.h"
 #include "test/runtime/Calls.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -78,6 +80,16 @@ OneProduct &OneProduct::post(uint32_t kind, float alpha, float beta) {
   return *this;
 }
 
+OneProduct &OneProduct::workspace(uint64_t bytes) {
+  workspaceBytes_ = bytes;
+  return *this;
+}
+
+OneProduct &OneProduct::poison() {
+  isPoisoned_ = true;
+  return *this;
+}
+
 int64_t OneProduct::extent(const int64_t *batchStrides, int64_t rows,
                            int64_t rowStride, int64_t cols,
                            int64_t colStride) const {
@@ -102,12 +114,14 @@ OneProduct &OneProduct::build() {
   operands_.clear();
   auto add = [&](uint32_t dtype, int64_t elements) {
     auto seed = static_cast<uint32_t>(operands_.size() + 1);
-    operands_.push_back(Operand::random(dtype, elements, seed));
+    operands_.push_back(Operand::random(storageOf(dtype), elements, seed));
+    if (dtype == SINTER_TF32) // what tensor cores do not round
+      for (int64_t i = 0; i < elements; ++i)
+        operands_.back().store(
+            i, rt::toFloat(rt::Tf32{float(operands_.back().load(i))}));
   };
-  add(storageOf(p.dtype),
-      extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK));
-  add(storageOf(p.dtype),
-      extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN));
+  add(p.dtype, extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK));
+  add(p.dtype, extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN));
   for (bool written : {false, true}) {
     if (written)
       numReads_ = static_cast<uint32_t>(operands_.size());
@@ -128,6 +142,12 @@ OneProduct &OneProduct::build() {
     }
   }
   add(p.outDtype, c);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  int64_t line = 0;
+  if (isPoisoned_)
+    for (double value : {std::nan(""), infinity, -infinity, 3e4, -3e4})
+      if (line < p.m)
+        operands_[0].store(line++ * p.aStrideM, value);
   return *this;
 }
 

@@ -27,9 +27,17 @@ public:
   OneProduct &batch(int64_t size, int64_t a, int64_t b, int64_t c);
   OneProduct &post(uint32_t kind, float alpha = 0, float beta = 0);
 
+  /// The scratch that calls may use on the simulated device's library.
+  OneProduct &workspace(uint64_t bytes);
+  /// Puts NaN, infinity and huge numbers into A.
+  OneProduct &poison();
+
   /// Makes the operands. run() does so if it was not called.
   OneProduct &build();
+  /// In the order of the slices; the first numReads() are only read.
   std::vector<Operand> &operands() { return operands_; }
+  const std::vector<Operand> &operands() const { return operands_; }
+  uint32_t numReads() const { return numReads_; }
   Ran run(const CommandRunner &runner, bool onlyPrepare = false);
   /// Compares every element with sums in double, after run().
   void compare(Comparison &comparison) const;
@@ -37,6 +45,8 @@ public:
   /// For tests: runs it on the simulated device's library and requires that
   /// every element is right. Returns what was chosen.
   std::string check();
+  /// The same without the comparison.
+  std::string run();
   /// The failure of preparing it; empty when there is none.
   std::string refusal();
 
@@ -47,6 +57,8 @@ private:
 
   std::vector<Operand> operands_; // in the order of the slices
   uint32_t numReads_ = 0;
+  uint64_t workspaceBytes_ = 32u << 20;
+  bool isPoisoned_ = false;
 };
 
 } // namespace sinter::test

@@ -55,7 +55,8 @@ public:
     REQUIRE(made.ok());
     context_ = std::move(*made);
     options_.cache = std::move(cache);
-    auto prepared = prepareLtMatmul(*context_, command_, options_);
+    LtFallbacks fallbacks;
+    auto prepared = prepareLtMatmul(*context_, command_, options_, fallbacks);
     INFO(prepared.status().message());
     REQUIRE(prepared.ok());
     call = std::move(*prepared);

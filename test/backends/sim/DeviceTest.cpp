@@ -321,6 +321,14 @@ TEST_CASE("settings of simulated devices") {
   CHECK(read->drop.number == 7);
   CHECK(read->report == "r.json");
   CHECK(read->ecc == 2);
+  CHECK(read->refusals.empty());
+  read = readSettings({}, "refuse-epilogues=4:bf16:f32+152:*:*,seed=1");
+  REQUIRE(read.ok());
+  REQUIRE(read->refusals.size() == 2);
+  CHECK(read->refusals[0].epilogue == 4u);
+  CHECK(read->refusals[0].input == LtInput::Bf16);
+  CHECK(read->refusals[1].epilogue == 152u);
+  CHECK(!read->refusals[1].output);
   rt::DeviceOptions options;
   options.simSeed = 9;
   options.simDrop = "barrier:1";
@@ -329,7 +337,8 @@ TEST_CASE("settings of simulated devices") {
   CHECK(read->seed == 9);
   CHECK(read->drop.kind == Drop::Barrier);
   for (const char *bad : {"seed", "seed=x", "memory=0", "memory=1TB", "speed=3",
-                          "drop=loop:1", "report=", "seed=1,,ecc=2"}) {
+                          "drop=loop:1", "report=", "seed=1,,ecc=2",
+                          "refuse-epilogues=", "refuse-epilogues=4:bf16"}) {
     INFO(bad);
     CHECK(settingsError(bad).find("SINTER_SIM: '") == 0);
   }
