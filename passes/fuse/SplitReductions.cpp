@@ -257,24 +257,28 @@ private:
         : builder(builder), begin(begin), end(end), sizes(sizes),
           isShared(isShared) {}
 
-    Value of(Value value, int64_t dim) {
+    /// `isAlone`: no other op reads what leads from `value` to the reduction.
+    Value of(Value value, int64_t dim, bool isAlone = true) {
       if (Value made = known.lookup({value, dim}))
         return made;
-      Value made = make(value, dim);
+      Value made = make(value, dim, isAlone);
       known[{value, dim}] = made;
       return made;
     }
 
   private:
-    bool isRecomputed(Operation *op) const {
-      auto isOnlyUser = [&](Operation *user) {
-        return user == *op->user_begin();
-      };
+    /// Whether all users of `value` are one op.
+    static bool hasOneUser(Value value) {
+      return llvm::all_of(value.getUsers(), [&](Operation *user) {
+        return user == *value.user_begin();
+      });
+    }
+    bool isRecomputed(Operation *op, bool isAlone) const {
       if (!op || op->getNumResults() != 1)
         return false;
       if (isShared && ir::elementCost(op) != ir::ElementCost::compute)
         return isElementwise(op) || isa<ir::BroadcastOp>(op);
-      return isElementwise(op) && llvm::all_of(op->getUsers(), isOnlyUser);
+      return isElementwise(op) && isAlone;
     }
 
     SmallVector<int64_t> shapeOf(Value value, int64_t dim) const {
@@ -285,16 +289,17 @@ private:
       return shape;
     }
 
-    Value make(Value value, int64_t dim) {
+    Value make(Value value, int64_t dim, bool isAlone) {
       Operation *op = value.getDefiningOp();
+      isAlone &= hasOneUser(value);
       SmallVector<int64_t> shape = shapeOf(value, dim);
-      if (!isRecomputed(op))
+      if (!isRecomputed(op, isAlone))
         return read(value, dim, shape);
       if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
-        return spread(broadcast, dim, shape);
+        return spread(broadcast, dim, shape, isAlone);
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())
-        operands.push_back(of(operand, dim));
+        operands.push_back(of(operand, dim, isAlone));
       return cloneWithShape(builder, op, operands, shape)->getResult(0);
     }
 
@@ -312,7 +317,7 @@ private:
     }
 
     Value spread(ir::BroadcastOp broadcast, int64_t dim,
-                 ArrayRef<int64_t> shape) {
+                 ArrayRef<int64_t> shape, bool isAlone) {
       Value source = broadcast.getX();
       SmallVector<int64_t> dims;
       const auto added = static_cast<int64_t>(sizes.size()) - 1;
@@ -320,7 +325,7 @@ private:
         dims.push_back(to > dim ? to + added : to);
         if (to != dim || ir::tensorType(broadcast.getX()).getDimSize(i) == 1)
           continue;
-        source = of(source, static_cast<int64_t>(i));
+        source = of(source, static_cast<int64_t>(i), isAlone);
         if (added)
           dims.push_back(to + 1);
       }
