@@ -64,8 +64,8 @@ public:
   /// null for 0 bytes. `purpose` is for the error: "the arena".
   virtual Result<void *> allocate(uint64_t sizeBytes, const char *purpose) = 0;
   /// For debugging: memory with arbitrary contents, which no other allocation
-  /// is next to, if the device can do that. Freed by free(). By default the same
-  /// as allocate().
+  /// is next to, if the device can do that. Freed by free(). By default the
+  /// same as allocate().
   virtual Result<void *> allocateApart(uint64_t sizeBytes, const char *purpose);
   /// Nothing may still be using it.
   virtual void free(void *address) = 0;

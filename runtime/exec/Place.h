@@ -71,7 +71,7 @@ struct Place {
   std::unique_ptr<Stream> collectives; // for all_reduces; null: none
   std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;
-  uint8_t *arena = nullptr; // null with separateSlices
+  uint8_t *arena = nullptr;                   // null with separateSlices
   std::vector<SeparateSlices> separateSlices; // of each entry, or empty
   uint8_t *states = nullptr;
   ConstantMap constants;

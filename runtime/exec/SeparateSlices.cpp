@@ -70,13 +70,14 @@ SeparateSlices::SeparateSlices(const sinter_entry &entry, uint32_t place) {
       size_t part = parts_.size();
       if (s >= command.numReads) {
         // A result in place of an operand stays in the operand's allocation.
-        auto same = std::find_if(
-            command.slices, command.slices + command.numReads,
-            [&](const sinter_slice &read) {
-              return read.space == SINTER_SPACE_ARENA && read.index == place &&
-                     read.offsetBytes < end &&
-                     first < read.offsetBytes + read.sizeBytes;
-            });
+        auto same =
+            std::find_if(command.slices, command.slices + command.numReads,
+                         [&](const sinter_slice &read) {
+                           return read.space == SINTER_SPACE_ARENA &&
+                                  read.index == place &&
+                                  read.offsetBytes < end &&
+                                  first < read.offsetBytes + read.sizeBytes;
+                         });
         const bool isInPlace = same != command.slices + command.numReads;
         part = begin(first, end);
         if (isInPlace)
@@ -101,8 +102,8 @@ SeparateSlices::SeparateSlices(const sinter_entry &entry, uint32_t place) {
     }
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
-    auto [it, isNew] = rangeOf_.try_emplace(wholeOf(i), parts_[i].begin,
-                                            parts_[i].end);
+    auto [it, isNew] =
+        rangeOf_.try_emplace(wholeOf(i), parts_[i].begin, parts_[i].end);
     it->second.first = std::min(it->second.first, parts_[i].begin);
     it->second.second = std::max(it->second.second, parts_[i].end);
   }

@@ -33,6 +33,7 @@ public:
   prepare(const sinter_command &command, const CallMeans &means) override {
     options_.maxWorkspaceBytes = means.workspaceBytes;
     options_.deterministic = means.isOrdered;
+    options_.keepsNan = means.keepsNan;
     if (command.kind == SINTER_CMD_CONV) {
       SINTER_RETURN_IF_ERROR(start(tables_.openDnn, dnn_));
       return prepareDnnConv(*dnn_, command, options_, tables_.zeroFill);

@@ -24,6 +24,8 @@ struct LibraryOptions {
   /// Allow only algorithms that sum in a fixed order. Results then depend only
   /// on the shape, the device and the library's version.
   bool deterministic = true;
+  /// ReLU of NaN must be NaN (CallMeans).
+  bool keepsNan = false;
   /// Stores choices and execution plans. If null, calls use the heuristics'
   /// first choice, and nothing is timed.
   std::shared_ptr<PlanCache> cache;

@@ -5,7 +5,8 @@
 // cuBLASLt documents neither all combinations of types, epilogue and leading
 // dimensions that it computes nor promises them for the next GPU. Where it has
 // no algorithm, it computes the same product without the epilogue, and a kernel
-// of ours (LtKernels.h) applies the epilogue.
+// of ours (LtKernels.h) applies the epilogue. So do training programs where the
+// epilogue is a ReLU, which must not make 0 of NaN.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTFALLBACK_H
@@ -22,7 +23,8 @@
 
 namespace sinter::cuda {
 
-/// What the preparation of fallbacks needs, and how many there were.
+/// What the preparation of fallbacks needs, and how many there were for want of
+/// an algorithm.
 struct LtFallbacks {
   /// The device's kernels, which outlive all calls. Null: there are none.
   std::function<rt::Result<LtKernels *>()> openKernels;

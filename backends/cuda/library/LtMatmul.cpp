@@ -63,6 +63,12 @@ Status LtMatmulCall::run(void *const *buffers, const CallContext &context) {
   return {};
 }
 
+/// Whether the library's epilogue may make 0 of NaN: cuBLASLt documents its
+/// ReLU as max(x, 0) and says nothing of NaN.
+static bool mayDropNan(const LtPlan &plan) {
+  return plan.epilogue & lt::epilogueRelu;
+}
+
 /// Prepares what `reason` makes necessary.
 static Result<std::unique_ptr<LibraryCall>>
 fallBack(const LtContext &context, const LtPlan &plan,
@@ -82,8 +88,6 @@ fallBack(const LtContext &context, const LtPlan &plan,
   auto call = prepareLtFallback(context, plan, command, options, **kernels);
   if (!call.ok())
     return because(call.status());
-  if (fallbacks.numFallbacks++ == 0)
-    fallbacks.firstReason = reason.message();
   return call;
 }
 
@@ -96,6 +100,10 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareLtMatmul(
   if (plan.empty)
     return std::unique_ptr<LibraryCall>(std::make_unique<EmptyCall>());
   ++fallbacks.numProducts;
+  if (options.keepsNan && mayDropNan(plan) && fallbacks.openKernels)
+    return fallBack(context, plan, command, options, fallbacks,
+                    {SINTER_UNSUPPORTED,
+                     context.version() + " may make 0 of NaN in a ReLU"});
   LtAlignments alignments = alignmentsOf(plan, command);
   auto call =
       std::make_unique<LtMatmulCall>(context, plan, command.numSlices - 1);
@@ -105,5 +113,8 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareLtMatmul(
   Status reason = call->product().noAlgorithm();
   if (plan.epilogue == lt::epilogueDefault || !fallbacks.openKernels)
     return reason;
-  return fallBack(context, plan, command, options, fallbacks, reason);
+  auto fallback = fallBack(context, plan, command, options, fallbacks, reason);
+  if (fallback.ok() && fallbacks.numFallbacks++ == 0)
+    fallbacks.firstReason = reason.message();
+  return fallback;
 }

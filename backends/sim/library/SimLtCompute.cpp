@@ -97,10 +97,10 @@ private:
     auto *values = static_cast<Out *>(op_.aux);
     switch (op_.epilogue & ~(16u | lt::epilogueBias)) {
     case lt::epilogueRelu:
-      return value <= 0.0f ? 0.0f : value;
+      return value > 0.0f ? value : 0.0f; // NaN becomes 0
     case lt::epilogueReluAux:
       setBit(aux, value > 0.0f);
-      return value <= 0.0f ? 0.0f : value;
+      return value > 0.0f ? value : 0.0f; // NaN becomes 0
     case lt::epilogueGeluAux:
       rt::fromFloat(value, values[aux]);
       return rt::gelu::tanhForm(value);

@@ -22,11 +22,11 @@ using namespace sinter::test;
 
 namespace {
 
-/// As a CommandRunner, with scratch for the call; nothing of the library may
+/// As a CommandRunner, with what the call may use; nothing of the library may
 /// stay alive.
-Ran runWithin(uint64_t workspaceBytes, sinter_command command,
-              std::vector<Operand> &operands, uint32_t numReads,
-              bool onlyPrepare) {
+Ran runWith(const rt::CallMeans &means, sinter_command command,
+            std::vector<Operand> &operands, uint32_t numReads,
+            bool onlyPrepare) {
   std::vector<sinter_slice> slices = slicesOf(operands, numReads);
   command.slices = slices.data();
   command.numSlices = static_cast<uint32_t>(slices.size());
@@ -39,7 +39,7 @@ Ran runWithin(uint64_t workspaceBytes, sinter_command command,
   Ran ran;
   {
     auto library = sim::createSimLibrary();
-    auto call = library->prepare(command, {nullptr, 1, workspaceBytes});
+    auto call = library->prepare(command, means);
     ran.prepared = call.status();
     if (!call.ok()) {
       INFO(call.status().message());
@@ -61,7 +61,7 @@ Ran runWithin(uint64_t workspaceBytes, sinter_command command,
         buffers.push_back(aligned);
       }
       const uint64_t scratchBytes = (*call)->sharedBytes();
-      REQUIRE(scratchBytes <= workspaceBytes);
+      REQUIRE(scratchBytes <= means.workspaceBytes);
       rt::Scratch bound;
       bound.shared = allocate(scratchBytes);
       std::memset(bound.shared + scratchBytes, 0x5a, 64);
@@ -88,10 +88,14 @@ Ran runWithin(uint64_t workspaceBytes, sinter_command command,
   return ran;
 }
 
-CommandRunner runOnSim(uint64_t workspaceBytes = 32u << 20) {
+CommandRunner runOnSim(uint64_t workspaceBytes = 32u << 20,
+                       bool keepsNan = false) {
+  rt::CallMeans means;
+  means.workspaceBytes = workspaceBytes;
+  means.keepsNan = keepsNan;
   return [=](sinter_command command, std::vector<Operand> &operands,
              uint32_t numReads, bool onlyPrepare) {
-    return runWithin(workspaceBytes, command, operands, numReads, onlyPrepare);
+    return runWith(means, command, operands, numReads, onlyPrepare);
   };
 }
 
@@ -105,7 +109,7 @@ template <typename Command> void requireRight(const Command &command) {
 
 std::string OneProduct::refusal() {
   build();
-  return run(runOnSim(workspaceBytes_), /*onlyPrepare=*/true)
+  return run(runOnSim(workspaceBytes_, keepsNan_), /*onlyPrepare=*/true)
       .prepared.message();
 }
 
@@ -113,7 +117,7 @@ std::string OneProduct::run() {
   CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
           params.batchRank, params.numPostOps);
   build();
-  Ran ran = run(runOnSim(workspaceBytes_));
+  Ran ran = run(runOnSim(workspaceBytes_, keepsNan_));
   REQUIRE(ran.prepared.message() == "");
   return ran.description;
 }

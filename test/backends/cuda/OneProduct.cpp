@@ -85,6 +85,11 @@ OneProduct &OneProduct::workspace(uint64_t bytes) {
   return *this;
 }
 
+OneProduct &OneProduct::keepNan() {
+  keepsNan_ = true;
+  return *this;
+}
+
 OneProduct &OneProduct::poison() {
   isPoisoned_ = true;
   return *this;

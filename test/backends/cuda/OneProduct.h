@@ -29,6 +29,8 @@ public:
 
   /// The scratch that calls may use on the simulated device's library.
   OneProduct &workspace(uint64_t bytes);
+  /// NaN must stay NaN (CallMeans), on the simulated device's library.
+  OneProduct &keepNan();
   /// Puts NaN, infinity and huge numbers into A.
   OneProduct &poison();
 
@@ -58,7 +60,7 @@ private:
   std::vector<Operand> operands_; // in the order of the slices
   uint32_t numReads_ = 0;
   uint64_t workspaceBytes_ = 32u << 20;
-  bool isPoisoned_ = false;
+  bool isPoisoned_ = false, keepsNan_ = false;
 };
 
 } // namespace sinter::test

@@ -101,7 +101,10 @@ CommandRunner Bench::runner() {
     ran.prepared = library.status();
     if (!library.ok())
       return ran;
-    auto call = (*library)->prepare(command, {nullptr, 1, 64u << 20});
+    rt::CallMeans means;
+    means.workspaceBytes = 64u << 20;
+    means.keepsNan = keepsNan;
+    auto call = (*library)->prepare(command, means);
     ran.prepared = call.status();
     if (!call.ok())
       return ran;

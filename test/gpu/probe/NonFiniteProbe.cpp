@@ -11,6 +11,7 @@
 #include "test/backends/cuda/OneProduct.h"
 #include "test/gpu/probe/Probe.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace sinter;
@@ -35,6 +36,14 @@ void checkProducts(Report &report) {
   std::unique_ptr<Bench> bench = Bench::create(report, SINTER_CMD_MATMUL);
   if (!bench)
     return;
+  // What the library's own ReLU makes of NaN; training does not use it.
+  OneProduct relu(SINTER_F32, SINTER_F32, 32, 40, 64);
+  relu.post(SINTER_POST_RELU).build().operands()[0].store(5 * 64 + 3, nan);
+  if (Ran ran = relu.run(bench->runner());
+      ran.prepared.ok() && ran.computed.ok())
+    report.facts["relu of NaN in cuBLASLt"] =
+        std::isnan(relu.operands().back().load(5 * 40)) ? "NaN" : "0";
+  bench->keepsNan = true;
   for (const auto &[type, dtype] : types)
     for (const Value &planted : values) {
       struct Epilogue {

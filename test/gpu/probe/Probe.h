@@ -100,6 +100,8 @@ public:
   rt::Device &device() { return *device_; }
   /// Runs a command on the device.
   test::CommandRunner runner();
+  /// As CallMeans, for calls that are prepared from now on.
+  bool keepsNan = false;
   /// What results may differ by: the vendor's libraries may sum in another
   /// order, and round operands where they were allowed to.
   test::Comparison comparison(uint32_t dtype) const;
