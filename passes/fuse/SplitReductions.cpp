@@ -313,6 +313,15 @@ private:
         value = builder.create<ir::SliceOp>(value.getLoc(), value, starts,
                                             limits, strides);
       }
+      // Reductions that read one value have one operand then, too, so that they
+      // can share a kernel.
+      Operation *next = &*builder.getInsertionPoint();
+      for (Operation *user : value.getUsers())
+        if (auto reshape = dyn_cast<ir::ReshapeOp>(user))
+          if (reshape.getType().getShape() == shape &&
+              reshape->getBlock() == next->getBlock() &&
+              reshape->isBeforeInBlock(next))
+            return reshape;
       return ir::reshapeTo(builder, value.getLoc(), value, shape);
     }
 

@@ -229,3 +229,15 @@ func.func @rows_left_alone(%a: tensor<256x8191xf32>, %b: tensor<1024x512xf32>, %
   %3 = sinter.reduce sum %d dims [0] : (tensor<1024x8192xf32>) -> tensor<8192xf32>
   return %0, %1, %2, %3 : tensor<8191xf32>, tensor<512xf32>, tensor<768xf32>, tensor<8192xf32>
 }
+
+// Two sums of one matrix read one operand, so that they can share a kernel.
+// CHECK-LABEL: @shared_rows
+// CHECK: %[[G:.*]] = sinter.reshape %arg0 : tensor<8192x768xf32> -> tensor<8x1024x768xf32>
+// CHECK: sinter.reduce sum %[[G]] dims [1]
+// CHECK-NOT: sinter.reshape
+// CHECK: sinter.reduce max %[[G]] dims [1]
+func.func @shared_rows(%g: tensor<8192x768xf32>) -> (tensor<768xf32>, tensor<768xf32>) {
+  %0 = sinter.reduce sum %g dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
+  %1 = sinter.reduce max %g dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
+  return %0, %1 : tensor<768xf32>, tensor<768xf32>
+}
