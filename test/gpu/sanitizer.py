@@ -1,5 +1,5 @@
 """Runs compute-sanitizer on generated kernels: memcheck, racecheck, initcheck, synccheck. The
-programs are those that simulated.py packs.
+programs are those that simulated.py packs, with each value in memory of its own.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
@@ -76,7 +76,8 @@ def run(context, results):
 def judge(context, name, command, limit, log):
     begin = context.results.seconds()
     try:
-        done = execute(command, limit, env=context.environment)
+        done = execute(command, limit,
+                       env={**context.environment, "SINTER_DEBUG": "separate-slices"})
     except TimeIsUp:
         return context.results.skip(GROUP, [name], f"not done after {limit:.0f} s")
     except OSError as error:
