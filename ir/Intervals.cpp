@@ -71,7 +71,7 @@ Interval rangeOfConstant(ConstantOp constant) {
   return range;
 }
 
-/// True when each element of the result is an element of an operand.
+/// True when each element of the result is an element of an operand, or zero.
 bool choosesElements(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
   return op->hasTrait<ChoosesElements>() || isView(op) || isa<GatherOp>(op) ||

@@ -38,7 +38,8 @@ class Contraction : public mlir::OpTrait::TraitBase<ConcreteOp, Contraction> {};
 /// `transpose`, `broadcast`, `slice`. See `isView`.
 template <class ConcreteOp>
 class View : public mlir::OpTrait::TraitBase<ConcreteOp, View> {};
-/// Each element of the result is an element of an operand, or zero.
+/// Each element of the result is an element of an operand, or zero. Views and
+/// `gather` do not have it: passes ask for them apart.
 template <class ConcreteOp>
 class ChoosesElements
     : public mlir::OpTrait::TraitBase<ConcreteOp, ChoosesElements> {};

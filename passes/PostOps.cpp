@@ -215,7 +215,8 @@ std::optional<exec::PostOpKind> unaryKind(Operation *op) {
 }
 
 Value otherOperand(Operation *op, Value value) {
-  if (!op->hasTrait<OpTrait::IsCommutative>())
+  if (!op->hasTrait<OpTrait::IsCommutative>() ||
+      !isa<FloatType>(ir::tensorType(value).getElementType()))
     return {};
   Value other =
       op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);

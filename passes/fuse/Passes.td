@@ -114,8 +114,9 @@ def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Split long reductions to few results into two, so that all threads have work";
   let description = [{
     The first reduction keeps the outermost of the reduced dimensions, the second one reduces them. The
-    choice depends on the shape alone. A very long single dimension is cut into equal parts; if no suitable
-    number divides it, a short third reduction takes the rest.
+    choice depends on the shape. A very long single dimension is cut into equal parts; if no suitable
+    number divides it, a short third reduction takes the rest. The rows of a large matrix are cut unless
+    values would be stored for it that otherwise are not.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

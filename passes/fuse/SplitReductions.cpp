@@ -73,6 +73,70 @@ struct Cut {
   bool isOfRows = false;
 };
 
+/// Whether all users of `value` are one op.
+bool hasOneUser(Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == *value.user_begin();
+  });
+}
+
+/// Whether an op that is not fused with others reads `value`, so that it is in
+/// memory.
+bool isReadFromMemory(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (ir::isView(user))
+      return isReadFromMemory(user->getResult(0));
+    return user->hasTrait<OpTrait::IsTerminator>() ||
+           user->hasTrait<ir::Transfer>() || ir::isContraction(user) ||
+           isa<ir::FusionOpInterface, ir::SoloKernelOpInterface>(user);
+  });
+}
+
+/// Whether a reduction of a part computes `value` again. `isAlone`: every value
+/// between `value` and the reduction has one user. With `isShared`, values that
+/// other ops read as well are computed again if they cost no more than a load.
+bool isRecomputed(Value value, bool isAlone, bool isShared) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumResults() != 1)
+    return false;
+  if (!isShared)
+    return isElementwise(op) && isAlone;
+  if (isReadFromMemory(value))
+    return false;
+  if (ir::elementCost(op) != ir::ElementCost::compute)
+    return isElementwise(op) || isa<ir::BroadcastOp>(op);
+  return isElementwise(op) && isAlone;
+}
+
+/// Whether what a reduction of parts reads is in memory as it is: cutting must
+/// not store what was a part of the reduction's kernel, unless it has at most
+/// `fewElements`.
+bool readsMemory(Value value, int64_t dim, int64_t fewElements,
+                 bool isAlone = true) {
+  Operation *op = value.getDefiningOp();
+  isAlone &= hasOneUser(value);
+  if (!op || isa<ir::ConstantOp>(op) ||
+      ir::tensorType(value).getNumElements() <= fewElements)
+    return true;
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+    return !reshape.getX().getDefiningOp() ||
+           isReadFromMemory(reshape.getX()) ||
+           ir::isContraction(reshape.getX().getDefiningOp());
+  if (!isRecomputed(value, isAlone, /*isShared=*/true))
+    return isReadFromMemory(value) || ir::isContraction(op) ||
+           ir::isReduction(op) || op->hasTrait<ir::Transfer>() ||
+           isa<ir::FusionOpInterface, ir::SoloKernelOpInterface>(op);
+  if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
+    auto found = llvm::find(broadcast.getDims(), dim);
+    return found == broadcast.getDims().end() ||
+           readsMemory(broadcast.getX(), found - broadcast.getDims().begin(),
+                       fewElements, isAlone);
+  }
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return readsMemory(operand, dim, fewElements, isAlone);
+  });
+}
+
 /// Rows of a matrix, in equal parts.
 Cut cutOfRows(ir::ReduceOp reduce) {
   constexpr int64_t leastElements = 1 << 20, leastPart = 256;
@@ -82,7 +146,8 @@ Cut cutOfRows(ir::ReduceOp reduce) {
   int64_t dim = reduce.getDims().front(), size = type.getDimSize(dim);
   int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
   if (dim == type.getRank() - 1 || type.getNumElements() < leastElements ||
-      type.getShape().back() < leastColumns || results >= enoughResults)
+      type.getShape().back() < leastColumns || results >= enoughResults ||
+      !readsMemory(reduce.getX(), dim, type.getNumElements() / leastColumns))
     return {};
   auto parts = static_cast<int64_t>(
       llvm::bit_floor(static_cast<uint64_t>(enoughResults / results)));
@@ -193,7 +258,8 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
     for (ir::ReduceOp reduce : worthIt)
       reduce.erase();
     for (ir::ReduceOp reduce : toCut)
-      cut(reduce, cutOf(reduce));
+      if (Cut parts = cutOf(reduce); parts.parts > 0)
+        cut(reduce, parts);
     if (size_t count = worthIt.size() + toCut.size())
       ir::remark("split-reductions", "split", getOperation().getLoc(), "",
                  static_cast<int64_t>(count));
@@ -249,15 +315,12 @@ private:
   class Stretch {
   public:
     /// The elements from `begin` to below `end`, as dimensions of `sizes`.
-    /// Elementwise ops that compute only the value are recomputed, and with
-    /// `isShared` those that other ops use, too, if they cost no more than a
-    /// load.
+    /// See `isRecomputed` for `isShared` and `isAlone`.
     Stretch(OpBuilder &builder, int64_t begin, int64_t end,
             ArrayRef<int64_t> sizes, bool isShared)
         : builder(builder), begin(begin), end(end), sizes(sizes),
           isShared(isShared) {}
 
-    /// `isAlone`: no other op reads what leads from `value` to the reduction.
     Value of(Value value, int64_t dim, bool isAlone = true) {
       if (Value made = known.lookup({value, dim}))
         return made;
@@ -267,20 +330,6 @@ private:
     }
 
   private:
-    /// Whether all users of `value` are one op.
-    static bool hasOneUser(Value value) {
-      return llvm::all_of(value.getUsers(), [&](Operation *user) {
-        return user == *value.user_begin();
-      });
-    }
-    bool isRecomputed(Operation *op, bool isAlone) const {
-      if (!op || op->getNumResults() != 1)
-        return false;
-      if (isShared && ir::elementCost(op) != ir::ElementCost::compute)
-        return isElementwise(op) || isa<ir::BroadcastOp>(op);
-      return isElementwise(op) && isAlone;
-    }
-
     SmallVector<int64_t> shapeOf(Value value, int64_t dim) const {
       SmallVector<int64_t> shape(ir::tensorType(value).getShape());
       shape[dim] = sizes.front();
@@ -293,7 +342,12 @@ private:
       Operation *op = value.getDefiningOp();
       isAlone &= hasOneUser(value);
       SmallVector<int64_t> shape = shapeOf(value, dim);
-      if (!isRecomputed(op, isAlone))
+      if (auto constant = dyn_cast_if_present<ir::ConstantOp>(op);
+          constant && isSplatConstant(constant))
+        return builder.create<ir::ConstantOp>(
+            op->getLoc(), cast<DenseElementsAttr>(constant.getValue())
+                              .resizeSplat(ir::tensorType(value).clone(shape)));
+      if (!isRecomputed(value, isAlone, isShared))
         return read(value, dim, shape);
       if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
         return spread(broadcast, dim, shape, isAlone);
@@ -313,8 +367,8 @@ private:
         value = builder.create<ir::SliceOp>(value.getLoc(), value, starts,
                                             limits, strides);
       }
-      // Reductions that read one value have one operand then, too, so that they
-      // can share a kernel.
+      // A reshape that exists is used again, so that reductions of one value
+      // have the same operand and can share a kernel.
       Operation *next = &*builder.getInsertionPoint();
       for (Operation *user : value.getUsers())
         if (auto reshape = dyn_cast<ir::ReshapeOp>(user))

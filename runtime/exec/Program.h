@@ -62,8 +62,8 @@ public:
              const void *const *inputs, void *const *outputs);
 
   /// Memory in which the inputs of `entry` can be uploaded without a copy on
-  /// the host; nothing if the program does not upload them. Free it before the
-  /// program.
+  /// the host; nothing if the program does not upload them. Destroy it before
+  /// the program.
   Result<std::optional<InputBlock>> allocateInputs(const char *entry);
 
   /// Starts a run; an asynchronous device is still working when this returns.

@@ -74,7 +74,7 @@ SeparateSlices::SeparateSlices(const sinter_entry &entry, uint32_t place) {
             std::find_if(command.slices, command.slices + command.numReads,
                          [&](const sinter_slice &read) {
                            return read.space == SINTER_SPACE_ARENA &&
-                                  read.index == place &&
+                                  read.index == place && read.sizeBytes != 0 &&
                                   read.offsetBytes < end &&
                                   first < read.offsetBytes + read.sizeBytes;
                          });
@@ -105,6 +105,8 @@ SeparateSlices::SeparateSlices(const sinter_entry &entry, uint32_t place) {
     auto [it, isNew] =
         rangeOf_.try_emplace(wholeOf(i), parts_[i].begin, parts_[i].end);
     it->second.first = std::min(it->second.first, parts_[i].begin);
+    // Libraries were promised the alignment of offsets in the arena.
+    it->second.first -= it->second.first % 256;
     it->second.second = std::max(it->second.second, parts_[i].end);
   }
 }

@@ -17,25 +17,23 @@ using namespace sinter::rt;
 static constexpr uint64_t inputsOffset = 256;
 static_assert(sizeof(sinter_control) <= inputsOffset);
 
-InputBlock::InputBlock(Device &device, void *block, const sinter_entry &entry)
-    : device_(&device), block_(block) {
+InputBlock::InputBlock(Staging &staging, uint8_t *block,
+                       const sinter_entry &entry)
+    : staging_(&staging), block_(block) {
   for (uint32_t i = 0; i < entry.numInputs; ++i)
-    inputs_.push_back(static_cast<uint8_t *>(block) + inputsOffset +
-                      offsetInBlock(entry.inputs, i));
+    inputs_.push_back(block + inputsOffset + offsetInBlock(entry.inputs, i));
 }
 
 InputBlock &InputBlock::operator=(InputBlock &&other) noexcept {
-  std::swap(device_, other.device_);
+  std::swap(staging_, other.staging_);
   std::swap(block_, other.block_);
   std::swap(inputs_, other.inputs_);
   return *this;
 }
 
 InputBlock::~InputBlock() {
-  if (!block_)
-    return;
-  (void)device_->synchronize(); // a failed run may still read it
-  device_->freeHost(block_);
+  if (block_)
+    staging_->freeInputs(block_);
 }
 
 Result<std::unique_ptr<Staging>>
@@ -167,10 +165,14 @@ Status Staging::allocate(const sinter_artifact &artifact) {
   return allocateHost(artifact);
 }
 
-Staging::~Staging() {
-  // No copy may still write to memory that is freed.
+void Staging::synchronizeAll() {
   for (Lane &lane : lanes_)
     (void)lane.place->device->synchronize();
+}
+
+Staging::~Staging() {
+  // No copy may still write to memory that is freed.
+  synchronizeAll();
   for (auto &[device, block] : hostBlocks_)
     device->freeHost(block);
   for (auto &[device, block] : blocks_)
@@ -188,7 +190,15 @@ Staging::allocateInputs(const sinter_entry &entry) {
   if (!block.ok())
     return block.status();
   inputBlocks_.push_back(static_cast<uint8_t *>(*block));
-  return std::optional<InputBlock>(InputBlock(device, *block, entry));
+  return std::optional<InputBlock>(
+      InputBlock(*this, inputBlocks_.back(), entry));
+}
+
+void Staging::freeInputs(uint8_t *block) {
+  synchronizeAll(); // a failed run may still read it
+  inputBlocks_.erase(
+      std::find(inputBlocks_.begin(), inputBlocks_.end(), block));
+  lanes_.front().place->device->freeHost(block);
 }
 
 /// The block of allocateInputs() that holds `inputs`; null if there is none.
@@ -242,18 +252,19 @@ Result<RunNumber> Staging::begin(Executor &executor,
   std::copy(outputs, outputs + entry.numOutputs, pending.outputs.begin());
   const uint64_t bytes =
       inputsOffset + offsetInBlock(entry.inputs, entry.numInputs);
-  for (Lane &lane : lanes_)
-    SINTER_RETURN_IF_ERROR(upload(lane, slot, from, bytes));
   pending.executor = &executor;
-  Status started = executor.start(slot, profile);
+  Status started;
+  for (Lane &lane : lanes_)
+    if (started.ok())
+      started = upload(lane, slot, from, bytes);
+  if (started.ok())
+    started = executor.start(slot, profile);
   for (Lane &lane : lanes_)
     if (started.ok())
       started =
           lane.place->device->record(*lane.done[slot], *lane.place->stream);
   if (!started.ok()) {
-    // Queued commands still use the slot.
-    for (Lane &lane : lanes_)
-      (void)lane.place->device->synchronize();
+    synchronizeAll(); // queued commands still use the slot
     return started;
   }
   pending.isBusy = true;

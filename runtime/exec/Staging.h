@@ -25,13 +25,15 @@ namespace sinter::rt {
 /// Number of a started run, counted from 1.
 using RunNumber = uint64_t;
 
+class Staging;
+
 /// Pinned host memory for the control block and the inputs of one run, as an
 /// upload copies them. A run that is given these inputs copies nothing on the
-/// host. The device must outlive it.
+/// host. The staging must outlive it.
 class InputBlock {
 public:
   InputBlock() = default;
-  InputBlock(Device &device, void *block, const sinter_entry &entry);
+  InputBlock(Staging &staging, uint8_t *block, const sinter_entry &entry);
   InputBlock(InputBlock &&other) noexcept { *this = std::move(other); }
   InputBlock &operator=(InputBlock &&other) noexcept;
   ~InputBlock();
@@ -40,8 +42,8 @@ public:
   const std::vector<void *> &inputs() const { return inputs_; }
 
 private:
-  Device *device_ = nullptr;
-  void *block_ = nullptr;
+  Staging *staging_ = nullptr;
+  uint8_t *block_ = nullptr;
   std::vector<void *> inputs_;
 };
 
@@ -58,8 +60,10 @@ public:
   Staging &operator=(const Staging &) = delete;
 
   /// Memory for the inputs of a run of `entry`; nothing if a device of the
-  /// program reads inputs in host memory.
+  /// program works in host memory.
   Result<std::optional<InputBlock>> allocateInputs(const sinter_entry &entry);
+  /// Frees that memory, after what may still read it.
+  void freeInputs(uint8_t *block);
 
   /// Starts a run. The inputs may change when this returns, unless they are in
   /// memory from allocateInputs(): then they may change after finish(), or
@@ -105,6 +109,7 @@ private:
   Status upload(Lane &lane, uint32_t slot, const uint8_t *from,
                 uint64_t sizeBytes);
   uint8_t *blockOf(const sinter_entry &entry, const void *const *inputs) const;
+  void synchronizeAll();
   Status deliver(uint32_t slot);
 
   std::span<Place> places_;

@@ -63,7 +63,8 @@ Status Program::warmUp() {
       SINTER_RETURN_IF_ERROR(
           place.device->fill(*place.stream, place.states, 0, sizeBytes));
     SINTER_RETURN_IF_ERROR(place.device->synchronize());
-    place.device->discard(place.arena, arenaBytes(*artifact_, i));
+    if (place.arena)
+      place.device->discard(place.arena, arenaBytes(*artifact_, i));
   }
   return initializeStates();
 }

@@ -166,13 +166,22 @@ Status EntryRunner::allocateBatches(Loader::Options &loading) {
   Loader::Options options = loading;
   options.inUse = 3;
   const auto numSlots = static_cast<size_t>(options.numSlots());
+  // Other processes cannot use pinned memory.
+  constexpr uint64_t mostBytes = uint64_t(1) << 30;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < entry_->numInputs; ++i)
+    bytes += entry_->inputs[i].sizeBytes;
+  if (bytes > mostBytes / std::max<size_t>(numSlots, 1))
+    return {};
   while (batches_.size() < numSlots) {
     Result<std::optional<InputBlock>> block =
         session_->program()->program->allocateInputs(entry_->name);
-    if (!block.ok())
+    if (!block.ok() && block.status().code() != SINTER_OUT_OF_MEMORY)
       return block.status();
-    if (!*block)
+    if (!block.ok() || !*block) {
+      batches_.clear();
       return {};
+    }
     batches_.push_back(std::move(**block));
   }
   for (size_t i = 0; i < numSlots; ++i)

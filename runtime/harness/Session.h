@@ -60,9 +60,10 @@ public:
 
   Status run(const sinter_control &control, const void *const *inputs);
 
-  /// Lets `loading` read batches to where the device uploads them from, if it
-  /// uploads them. The loader must end before this allocates again, and before
-  /// the runner does.
+  /// Lets `loading` read batches to where the device uploads them from, in
+  /// pinned memory. Changes nothing if the device does not upload them, if they
+  /// take more than 1 GiB or if there is no such memory: the host then copies
+  /// them. Destroy the loader before the next call and before the runner.
   Status allocateBatches(Loader::Options &loading);
 
   /// Starts a run; at most one other may be in flight. The inputs may change

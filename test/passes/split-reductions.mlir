@@ -205,15 +205,17 @@ func.func @parts_of_parts(%x: tensor<4x1048576xf32>) -> tensor<f32> {
 // CHECK: %[[T:.*]] = sinter.mul %[[G]], %[[M]]
 // CHECK: %[[P:.*]] = sinter.reduce sum %[[T]] dims [1] : (tensor<8x1024x768xf32>) -> tensor<8x768xf32>
 // CHECK: %[[S:.*]] = sinter.reduce sum %[[P]] dims [0] : (tensor<8x768xf32>) -> tensor<768xf32>
-// CHECK: return %[[S]], %[[N]]
+// CHECK: %[[L:.*]] = sinter.reduce max %[[N]] dims [1]
+// CHECK: return %[[S]], %[[L]]
 func.func @rows(%x: tensor<8192x768xf32>, %g: tensor<8192x768xf32>, %v: tensor<8192xf32>)
-    -> (tensor<768xf32>, tensor<8192x768xf32>) {
+    -> (tensor<768xf32>, tensor<8192xf32>) {
   %e = sinter.exp %v : tensor<8192xf32>
   %r = sinter.broadcast %e dims [0] : tensor<8192xf32> -> tensor<8192x768xf32>
   %n = sinter.mul %x, %r : tensor<8192x768xf32>
   %t = sinter.mul %g, %n : tensor<8192x768xf32>
   %s = sinter.reduce sum %t dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
-  return %s, %n : tensor<768xf32>, tensor<8192x768xf32>
+  %l = sinter.reduce max %n dims [1] : (tensor<8192x768xf32>) -> tensor<8192xf32>
+  return %s, %l : tensor<768xf32>, tensor<8192xf32>
 }
 
 // Must not fire: short columns, few elements, rows that are lines, many columns.
@@ -240,4 +242,41 @@ func.func @shared_rows(%g: tensor<8192x768xf32>) -> (tensor<768xf32>, tensor<768
   %0 = sinter.reduce sum %g dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
   %1 = sinter.reduce max %g dims [0] : (tensor<8192x768xf32>) -> tensor<768xf32>
   return %0, %1 : tensor<768xf32>, tensor<768xf32>
+}
+
+// A number stays a number: parts of a mask, and of what a contraction reads as well, are read from memory.
+// CHECK-LABEL: @masked_rows
+// CHECK: %[[M:.*]] = sinter.where
+// CHECK: %[[D:.*]] = sinter.dot_general %[[M]]
+// CHECK: %[[P:.*]] = sinter.reshape %[[M]] : tensor<4096x512xf32> -> tensor<16x256x512xf32>
+// CHECK: sinter.reduce sum %[[P]] dims [1]
+// CHECK: sinter.constant dense<2.000000e+00> : tensor<16x256x512xf32>
+// CHECK-NOT: sinter.reshape {{.*}}: tensor<4096x512xf32>
+// CHECK: return
+func.func @masked_rows(%y: tensor<4096x512xi1>, %g: tensor<4096x512xf32>, %w: tensor<512x4xf32>)
+    -> (tensor<512xf32>, tensor<4096x4xf32>, tensor<512xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<4096x512xf32>
+  %two = sinter.constant dense<2.0> : tensor<4096x512xf32>
+  %m = sinter.where %y, %g, %zero : tensor<4096x512xi1>, tensor<4096x512xf32>
+  %d = sinter.dot_general %m, %w batch [] x [] contract [1] x [0] : (tensor<4096x512xf32>, tensor<512x4xf32>) -> tensor<4096x4xf32>
+  %s = sinter.reduce sum %m dims [0] : (tensor<4096x512xf32>) -> tensor<512xf32>
+  %h = sinter.mul %m, %two : tensor<4096x512xf32>
+  %t = sinter.reduce max %h dims [0] : (tensor<4096x512xf32>) -> tensor<512xf32>
+  return %s, %d, %t : tensor<512xf32>, tensor<4096x4xf32>, tensor<512xf32>
+}
+
+// Must not fire: what a kernel of the reduction moves or counts would be stored.
+// CHECK-LABEL: @moved_rows
+// CHECK-COUNT-3: sinter.reduce
+// CHECK-NOT: sinter.reduce
+func.func @moved_rows(%x: tensor<8192x256xf32>, %y: tensor<256x8192xf32>, %i: tensor<8192xi64>, %e: tensor<99x256xf32>)
+    -> (tensor<256xf32>, tensor<256xf32>, tensor<256xi64>) {
+  %t = sinter.transpose %y perm [1, 0] : (tensor<256x8192xf32>) -> tensor<8192x256xf32>
+  %p = sinter.mul %x, %t : tensor<8192x256xf32>
+  %0 = sinter.reduce sum %p dims [0] : (tensor<8192x256xf32>) -> tensor<256xf32>
+  %g = sinter.gather %e, %i axis 0 : (tensor<99x256xf32>, tensor<8192xi64>) -> tensor<8192x256xf32>
+  %1 = sinter.reduce sum %g dims [0] : (tensor<8192x256xf32>) -> tensor<256xf32>
+  %c = sinter.iota {axis = 0 : i64} : tensor<8192x256xi64>
+  %2 = sinter.reduce sum %c dims [0] : (tensor<8192x256xi64>) -> tensor<256xi64>
+  return %0, %1, %2 : tensor<256xf32>, tensor<256xf32>, tensor<256xi64>
 }

@@ -51,6 +51,7 @@ using Sizes = std::vector<uint64_t>;
 
 } // namespace
 
+// Allocations begin at multiples of 256 bytes of the arena.
 TEST_CASE("separate slices: values in the same bytes are apart", "[slices]") {
   Commands c;
   c.add({}, {{0, 64}});
@@ -59,7 +60,7 @@ TEST_CASE("separate slices: values in the same bytes are apart", "[slices]") {
   c.add({{0, 64}, {64, 32}}, {{96, 8}});
   std::vector<std::vector<uint8_t>> memory;
   SeparateSlices slices = c.separate(memory);
-  CHECK(slices.sizes() == Sizes{64, 32, 64, 8});
+  CHECK(slices.sizes() == Sizes{64, 96, 64, 104});
   CHECK(slices.address(0, 0) == slices.address(1, 0));
   CHECK(slices.address(1, 1) == slices.address(2, 0));
   CHECK(slices.address(2, 1) == slices.address(3, 0));
@@ -76,7 +77,7 @@ TEST_CASE("separate slices: parts that one command reads are one value",
   c.add({{8, 16}}, {{80, 4}});  // across two
   std::vector<std::vector<uint8_t>> memory;
   SeparateSlices slices = c.separate(memory);
-  CHECK(slices.sizes() == Sizes{48, 16, 4});
+  CHECK(slices.sizes() == Sizes{48, 80, 84});
   uint8_t *whole = slices.address(3, 0);
   CHECK(slices.address(0, 0) == whole + 16);
   CHECK(slices.address(1, 0) == whole);
@@ -95,11 +96,24 @@ TEST_CASE("separate slices: a result in place stays with its operand",
   c.add({{32, 32}}, {{144, 8}}); // what is left of the first
   std::vector<std::vector<uint8_t>> memory;
   SeparateSlices slices = c.separate(memory);
-  CHECK(slices.sizes() == Sizes{64, 8, 32, 8, 8});
+  CHECK(slices.sizes() == Sizes{64, 136, 32, 144, 152});
   CHECK(slices.address(1, 0) == slices.address(1, 1));
   CHECK(slices.address(2, 0) == slices.address(0, 0));
   CHECK(slices.address(4, 0) == slices.address(3, 0));
   CHECK(slices.address(5, 0) == slices.address(0, 0) + 32);
+}
+
+TEST_CASE("separate slices: parts keep the alignment of their offsets",
+          "[slices]") {
+  Commands c;
+  c.add({}, {{320, 192}});
+  c.add({}, {{512, 64}});
+  c.add({{320, 256}, {400, 0}}, {{384, 0}});
+  std::vector<std::vector<uint8_t>> memory;
+  SeparateSlices slices = c.separate(memory);
+  CHECK(slices.sizes() == Sizes{320}); // from 256
+  CHECK(slices.address(0, 0) == memory[0].data() + 64);
+  CHECK(slices.address(1, 0) == memory[0].data() + 256);
 }
 
 TEST_CASE("separate slices: what is read before it is written, and no bytes",
@@ -109,7 +123,7 @@ TEST_CASE("separate slices: what is read before it is written, and no bytes",
   c.add({{64, 0}}, {{0, 0}});
   std::vector<std::vector<uint8_t>> memory;
   SeparateSlices slices = c.separate(memory);
-  CHECK(slices.sizes() == Sizes{16, 16});
+  CHECK(slices.sizes() == Sizes{16, 32});
   CHECK(slices.address(1, 0) == nullptr);
 }
 

@@ -40,9 +40,10 @@ makeCudaLibrary(const std::string &device) {
                                     "zeros before a convolution: " +
                                         cuda::errorText(*driver, result));
   };
-  tables.openLtKernels = [driver = *driver] {
-    return cuda::loadEpilogueKernels(*driver);
-  };
+  if (cuda::epiloguePtx())
+    tables.openLtKernels = [driver = *driver] {
+      return cuda::loadEpilogueKernels(*driver);
+    };
   cuda::LibraryOptions options;
   options.note = [](const std::string &line) {
     std::fprintf(stderr, "note: %s\n", line.c_str());

@@ -53,7 +53,14 @@ public:
                     " matrix products run without their epilogue, which a "
                     "kernel then applies; the first because " +
                     fallbacks_.firstReason);
+    if (fallbacks_.numHidingNan && options_.note)
+      options_.note(std::to_string(fallbacks_.numHidingNan) + " of " +
+                    std::to_string(fallbacks_.numProducts) +
+                    " matrix products end with cuBLASLt's ReLU, which may hide "
+                    "NaN from training: " +
+                    fallbacks_.firstHidingNan);
     fallbacks_.numFallbacks = fallbacks_.numProducts = 0;
+    fallbacks_.numHidingNan = 0;
   }
 
 private:

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// cuBLASLt documents neither all combinations of types, epilogue and leading
+// cuBLASLt neither documents all combinations of types, epilogue and leading
 // dimensions that it computes nor promises them for the next GPU. Where it has
 // no algorithm, it computes the same product without the epilogue, and a kernel
 // of ours (LtKernels.h) applies the epilogue. So do training programs where the
@@ -30,6 +30,10 @@ struct LtFallbacks {
   std::function<rt::Result<LtKernels *>()> openKernels;
   uint64_t numProducts = 0, numFallbacks = 0;
   std::string firstReason; // of numFallbacks
+  /// Products of training programs whose ReLU stays the library's, which may
+  /// make 0 of NaN, because a fallback cannot be prepared.
+  uint64_t numHidingNan = 0;
+  std::string firstHidingNan; // why
 };
 
 /// Prepares a product without the epilogue of `plan`, and the kernels that

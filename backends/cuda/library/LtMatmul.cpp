@@ -82,6 +82,8 @@ fallBack(const LtContext &context, const LtPlan &plan,
                             "; without the epilogue: " + status.message())
                : status;
   };
+  if (!fallbacks.openKernels)
+    return because({SINTER_UNSUPPORTED, "this device has no kernels for it"});
   Result<LtKernels *> kernels = fallbacks.openKernels();
   if (!kernels.ok())
     return because(kernels.status());
@@ -100,10 +102,15 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareLtMatmul(
   if (plan.empty)
     return std::unique_ptr<LibraryCall>(std::make_unique<EmptyCall>());
   ++fallbacks.numProducts;
-  if (options.keepsNan && mayDropNan(plan) && fallbacks.openKernels)
-    return fallBack(context, plan, command, options, fallbacks,
-                    {SINTER_UNSUPPORTED,
-                     context.version() + " may make 0 of NaN in a ReLU"});
+  if (options.keepsNan && mayDropNan(plan)) {
+    Status reason(SINTER_UNSUPPORTED,
+                  context.version() + " may make 0 of NaN in a ReLU");
+    auto keeping = fallBack(context, plan, command, options, fallbacks, reason);
+    if (keeping.ok() || keeping.status().code() != SINTER_UNSUPPORTED)
+      return keeping;
+    if (fallbacks.numHidingNan++ == 0)
+      fallbacks.firstHidingNan = keeping.status().message();
+  }
   LtAlignments alignments = alignmentsOf(plan, command);
   auto call =
       std::make_unique<LtMatmulCall>(context, plan, command.numSlices - 1);

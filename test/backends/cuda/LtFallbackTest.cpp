@@ -318,6 +318,19 @@ TEST_CASE("cublasLt: only what is refused falls back", "[lt][fallback]") {
   }
 }
 
+TEST_CASE("cublasLt: a ReLU that cannot fall back stays the library's",
+          "[lt][fallback]") {
+  auto product = [] {
+    return OneProduct(SINTER_BF16, SINTER_BF16, 24, 40, 30)
+        .post(SINTER_POST_RELU)
+        .keepNan();
+  };
+  CHECK(product().check().find("then a kernel") != std::string::npos);
+  std::string chosen = product().workspace(300).check();
+  CHECK(chosen.find("then a kernel") == std::string::npos);
+  CHECK(chosen.find("epilogue 2") != std::string::npos);
+}
+
 TEST_CASE("cublasLt: what cannot fall back says why in one line",
           "[lt][fallback]") {
   auto product = [] {
