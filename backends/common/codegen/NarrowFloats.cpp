@@ -164,15 +164,11 @@ struct FoldRoundTrip : OpRewritePattern<arith::TruncFOp> {
 
 /// Pattern: extf(x) of a 16-bit float -> integer arithmetic
 struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
-  ExpandExtension(MLIRContext *context, const NarrowInstructions &instructions)
-      : OpRewritePattern(context), instructions(instructions) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
     if (!isNarrow(op.getIn().getType()))
       return rewriter.notifyMatchFailure(op, "of a wider float");
-    if (instructions.widensHalf &&
-        getElementTypeOrSelf(op.getIn().getType()).isF16())
-      return rewriter.notifyMatchFailure(op, "there is an instruction");
     Bits bits(rewriter, op.getLoc(), op.getType());
     Value result = bits.floatOf(bits.widen(op.getIn()));
     if (getElementTypeOrSelf(op.getType()).isF64())
@@ -180,7 +176,6 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
     rewriter.replaceOp(op, result);
     return success();
   }
-  const NarrowInstructions &instructions;
 };
 
 /// Rounds `x`, a float32 number or a vector of them, by instructions for two.
@@ -253,8 +248,8 @@ public:
     // Round trips are folded first, before their conversions are expanded.
     RewritePatternSet folds(&getContext()), expansions(&getContext());
     folds.add<FoldRoundTrip>(&getContext());
-    expansions.add<ExpandExtension, ExpandTruncation>(&getContext(),
-                                                      instructions);
+    expansions.add<ExpandExtension>(&getContext());
+    expansions.add<ExpandTruncation>(&getContext(), instructions);
     for (RewritePatternSet *patterns : {&folds, &expansions})
       arith::BitcastOp::getCanonicalizationPatterns(*patterns, &getContext());
     if (failed(

@@ -22,8 +22,6 @@ struct NarrowInstructions {
                             mlir::Type element, mlir::Value low,
                             mlir::Value high)>
       roundPair;
-  /// Whether LLVM widens f16 to f32 by an instruction.
-  bool widensHalf = false;
 };
 
 /// Turns conversions between 16-bit floats and wider ones, in a kernel's

@@ -78,7 +78,7 @@ public:
                                  mlir::Value word, int64_t mask) const = 0;
 
   //===--------------------------------------------------------------------===//
-  // 16-bit floats; LLVM widens f16 by an instruction
+  // 16-bit floats
   //===--------------------------------------------------------------------===//
 
   /// Whether there is an instruction for roundPair; if not, numbers are rounded

@@ -57,7 +57,7 @@ lowerKernels(ModuleOp module, const Vendor &vendor, ArrayRef<unsigned> archs,
     return emitKernel(kernel, kernelModule, vendor.intrinsics(),
                       options.hasWideCounts);
   };
-  codegen::NarrowInstructions narrow{.roundPair = nullptr, .widensHalf = true};
+  codegen::NarrowInstructions narrow;
   if (vendor.intrinsics().roundsPairs())
     narrow.roundPair = [&](OpBuilder &b, Location loc, Type element, Value low,
                            Value high) {
