@@ -85,8 +85,8 @@ struct CallMeans {
   uint64_t workspaceBytes = 0;
   /// Whether the call must add in the same order in each run.
   bool isOrdered = true;
-  /// Whether NaN must stay NaN in what the library does to a result. Training
-  /// needs that: its loss and gradients say whether numbers became NaN.
+  /// Whether NaN must stay NaN in what the library does to a result, as the
+  /// ops say.
   bool keepsNan = false;
 };
 

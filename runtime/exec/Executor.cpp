@@ -55,7 +55,7 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
   auto call = (*library)->prepare(
       command, {artifact.constants, device.threads(),
                 workspaceBytes(artifact, command.place), !artifact.isUnordered,
-                artifact.training != nullptr});
+                /*keepsNan=*/true});
   if (!call.ok())
     return call.status();
   step.call = call->get();

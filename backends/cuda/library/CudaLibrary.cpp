@@ -57,7 +57,7 @@ public:
       options_.note(std::to_string(fallbacks_.numHidingNan) + " of " +
                     std::to_string(fallbacks_.numProducts) +
                     " matrix products end with cuBLASLt's ReLU, which may hide "
-                    "NaN from training: " +
+                    "NaN: " +
                     fallbacks_.firstHidingNan);
     fallbacks_.numFallbacks = fallbacks_.numProducts = 0;
     fallbacks_.numHidingNan = 0;

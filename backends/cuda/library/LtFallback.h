@@ -5,7 +5,7 @@
 // cuBLASLt neither documents all combinations of types, epilogue and leading
 // dimensions that it computes nor promises them for the next GPU. Where it has
 // no algorithm, it computes the same product without the epilogue, and a kernel
-// of ours (LtKernels.h) applies the epilogue. So do training programs where the
+// of ours (LtKernels.h) applies the epilogue. So do programs where the
 // epilogue is a ReLU, which must not make 0 of NaN.
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ struct LtFallbacks {
   std::function<rt::Result<LtKernels *>()> openKernels;
   uint64_t numProducts = 0, numFallbacks = 0;
   std::string firstReason; // of numFallbacks
-  /// Products of training programs whose ReLU stays the library's, which may
+  /// Products of programs whose ReLU stays the library's, which may
   /// make 0 of NaN, because a fallback cannot be prepared.
   uint64_t numHidingNan = 0;
   std::string firstHidingNan; // why
