@@ -108,34 +108,44 @@ bool isRecomputed(Value value, bool isAlone, bool isShared) {
   return isElementwise(op) && isAlone;
 }
 
-/// Whether what a reduction of parts reads is in memory as it is: cutting must
-/// not store what was a part of the reduction's kernel, unless it has at most
-/// `fewElements`.
-bool readsMemory(Value value, int64_t dim, int64_t fewElements,
-                 bool isAlone = true) {
-  Operation *op = value.getDefiningOp();
-  isAlone &= hasOneUser(value);
-  if (!op || isa<ir::ConstantOp>(op) ||
-      ir::tensorType(value).getNumElements() <= fewElements)
-    return true;
-  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return !reshape.getX().getDefiningOp() ||
-           isReadFromMemory(reshape.getX()) ||
-           ir::isContraction(reshape.getX().getDefiningOp());
-  if (!isRecomputed(value, isAlone, /*isShared=*/true))
-    return isReadFromMemory(value) || ir::isContraction(op) ||
-           ir::isReduction(op) || op->hasTrait<ir::Transfer>() ||
-           isa<ir::FusionOpInterface, ir::SoloKernelOpInterface>(op);
-  if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
-    auto found = llvm::find(broadcast.getDims(), dim);
-    return found == broadcast.getDims().end() ||
-           readsMemory(broadcast.getX(), found - broadcast.getDims().begin(),
-                       fewElements, isAlone);
+/// Whether what a reduction of parts reads is in memory without it: cutting
+/// must not store what was a part of the reduction's kernel, unless that has at
+/// most `fewElements`.
+class MemoryReads {
+public:
+  explicit MemoryReads(int64_t fewElements) : fewElements(fewElements) {}
+
+  bool areAll(Value value, int64_t dim, bool isAlone = true) {
+    if (!visited.insert({value, dim}).second)
+      return true; // answered before
+    Operation *op = value.getDefiningOp();
+    isAlone &= hasOneUser(value);
+    if (!op || isa<ir::ConstantOp>(op) ||
+        ir::tensorType(value).getNumElements() <= fewElements)
+      return true;
+    if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+      return !reshape.getX().getDefiningOp() ||
+             isReadFromMemory(reshape.getX()) ||
+             ir::isContraction(reshape.getX().getDefiningOp());
+    if (!isRecomputed(value, isAlone, /*isShared=*/true))
+      return isReadFromMemory(value) || ir::isContraction(op) ||
+             ir::isReduction(op) || op->hasTrait<ir::Transfer>() ||
+             isa<ir::FusionOpInterface, ir::SoloKernelOpInterface>(op);
+    if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
+      auto found = llvm::find(broadcast.getDims(), dim);
+      return found == broadcast.getDims().end() ||
+             areAll(broadcast.getX(), found - broadcast.getDims().begin(),
+                    isAlone);
+    }
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return areAll(operand, dim, isAlone);
+    });
   }
-  return llvm::all_of(op->getOperands(), [&](Value operand) {
-    return readsMemory(operand, dim, fewElements, isAlone);
-  });
-}
+
+private:
+  const int64_t fewElements;
+  llvm::DenseSet<std::pair<Value, int64_t>> visited;
+};
 
 /// Rows of a matrix, in equal parts.
 Cut cutOfRows(ir::ReduceOp reduce) {
@@ -147,7 +157,8 @@ Cut cutOfRows(ir::ReduceOp reduce) {
   int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
   if (dim == type.getRank() - 1 || type.getNumElements() < leastElements ||
       type.getShape().back() < leastColumns || results >= enoughResults ||
-      !readsMemory(reduce.getX(), dim, type.getNumElements() / leastColumns))
+      !MemoryReads(type.getNumElements() / leastColumns)
+           .areAll(reduce.getX(), dim))
     return {};
   auto parts = static_cast<int64_t>(
       llvm::bit_floor(static_cast<uint64_t>(enoughResults / results)));

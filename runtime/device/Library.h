@@ -86,8 +86,8 @@ struct CallMeans {
   /// Whether the call must add in the same order in each run.
   bool isOrdered = true;
   /// Whether NaN must stay NaN in what the library does to a result, as the
-  /// ops say.
-  bool keepsNan = false;
+  /// ops say. Only tests of a library's own ReLU allow it not to.
+  bool keepsNan = true;
 };
 
 class Library {

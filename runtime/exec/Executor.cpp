@@ -52,10 +52,10 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
   Result<Library *> library = device.library();
   if (!library.ok())
     return library.status();
-  auto call = (*library)->prepare(
-      command, {artifact.constants, device.threads(),
-                workspaceBytes(artifact, command.place), !artifact.isUnordered,
-                /*keepsNan=*/true});
+  auto call =
+      (*library)->prepare(command, {artifact.constants, device.threads(),
+                                    workspaceBytes(artifact, command.place),
+                                    !artifact.isUnordered});
   if (!call.ok())
     return call.status();
   step.call = call->get();

@@ -62,8 +62,9 @@ public:
 
   /// Lets `loading` read batches to where the device uploads them from, in
   /// pinned memory. Changes nothing if the device does not upload them, if they
-  /// take more than 1 GiB or if there is no such memory: the host then copies
-  /// them. Destroy the loader before the next call and before the runner.
+  /// take more than 1 GiB or if pinned memory cannot be allocated: the host
+  /// then copies them. Destroy the loader before the next call and before the
+  /// runner.
   Status allocateBatches(Loader::Options &loading);
 
   /// Starts a run; at most one other may be in flight. The inputs may change

@@ -56,7 +56,7 @@ def lines():
 
 
 def report():
-    """Prints what lacks; whether anything can run."""
+    """Prints what is missing. Returns whether anything can run."""
     hasDriver, found = lines()
     for line in found:
         print(f"missing: {line}", flush=True)

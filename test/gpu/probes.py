@@ -61,7 +61,7 @@ def versions(context, results):
     if context.kind == "cuda":
         device.versions(context)
         device.clocks(context, "at first")
-    # One row of all: what lacks is told by the probes that need it.
+    # One row for all of it. Probes that need something missing report it.
     found = [f"{row['name']}: {row['detail']}" for row in results.rows]
     results.rows.clear()
     results.add("device", "versions", "passed", 0,

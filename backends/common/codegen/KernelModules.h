@@ -10,9 +10,8 @@
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_KERNELMODULES_H
 #define SINTER_BACKENDS_COMMON_CODEGEN_KERNELMODULES_H
 
-#include "ir/exec/Exec.h"
-
 #include "backends/common/codegen/NarrowFloats.h"
+#include "ir/exec/Exec.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"

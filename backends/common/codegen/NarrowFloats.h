@@ -17,7 +17,8 @@ namespace sinter::codegen {
 struct NarrowInstructions {
   /// Rounds two float32 numbers to the nearest numbers of `element` (f16 or
   /// bf16), ties to even, and returns their bits in an i32, those of `low` in
-  /// the lower half. Every NaN becomes 0x7fff. Null: there is no instruction.
+  /// the lower half. Every NaN becomes 0x7fff. Null if the target has no such
+  /// instruction.
   std::function<mlir::Value(mlir::OpBuilder &, mlir::Location,
                             mlir::Type element, mlir::Value low,
                             mlir::Value high)>

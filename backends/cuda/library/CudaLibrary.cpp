@@ -47,18 +47,19 @@ public:
   }
 
   void endLoading() override {
-    if (fallbacks_.numFallbacks && options_.note)
-      options_.note(std::to_string(fallbacks_.numFallbacks) + " of " +
-                    std::to_string(fallbacks_.numProducts) +
-                    " matrix products run without their epilogue, which a "
-                    "kernel then applies; the first because " +
-                    fallbacks_.firstReason);
-    if (fallbacks_.numHidingNan && options_.note)
-      options_.note(std::to_string(fallbacks_.numHidingNan) + " of " +
-                    std::to_string(fallbacks_.numProducts) +
-                    " matrix products end with cuBLASLt's ReLU, which may hide "
-                    "NaN: " +
-                    fallbacks_.firstHidingNan);
+    auto note = [&](uint64_t count, const std::string &text) {
+      if (count && options_.note)
+        options_.note(std::to_string(count) + " of " +
+                      std::to_string(fallbacks_.numProducts) +
+                      " matrix products " + text);
+    };
+    note(fallbacks_.numFallbacks,
+         "run without their epilogue, which a kernel then applies; the first "
+         "because " +
+             fallbacks_.firstReason);
+    note(fallbacks_.numHidingNan,
+         "end with cuBLASLt's ReLU, which may hide NaN; the first because " +
+             fallbacks_.firstHidingNan);
     fallbacks_.numFallbacks = fallbacks_.numProducts = 0;
     fallbacks_.numHidingNan = 0;
   }

@@ -25,7 +25,7 @@ struct LibraryOptions {
   /// on the shape, the device and the library's version.
   bool deterministic = true;
   /// ReLU of NaN must be NaN (CallMeans).
-  bool keepsNan = false;
+  bool keepsNan = true;
   /// Stores choices and execution plans. If null, calls use the heuristics'
   /// first choice, and nothing is timed.
   std::shared_ptr<PlanCache> cache;

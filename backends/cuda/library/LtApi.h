@@ -36,6 +36,24 @@ enum DataType : int32_t {
   bf16 = 14,
 };
 
+/// The bytes of an element; 0 if the type is not in DataType.
+constexpr uint64_t elementBytes(int32_t type) {
+  switch (type) {
+  case f64:
+    return 8;
+  case f32:
+  case i32:
+    return 4;
+  case f16:
+  case bf16:
+    return 2;
+  case i8:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
 enum ComputeType : int {
   compute32F = 68,
   compute32FFastTf32 = 77,

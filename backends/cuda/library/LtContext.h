@@ -17,7 +17,7 @@ namespace sinter::cuda {
 /// An initialized cuBLASLt: one handle per device and calling thread.
 class LtContext {
 public:
-  /// `api` must outlive the context. Fails if there is no device.
+  /// `api` must outlive the context. Fails without a CUDA device.
   static rt::Result<std::unique_ptr<LtContext>> create(const lt::Api &api);
   LtContext(const LtContext &) = delete;
   LtContext &operator=(const LtContext &) = delete;

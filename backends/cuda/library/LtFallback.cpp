@@ -186,7 +186,7 @@ Status LtFallbackCall::preparePieces(const sinter_command &command,
   auto move = [&](int operand, int64_t elements, int32_t type) {
     alignments[size_t(operand)] = static_cast<uint32_t>(
         std::gcd(uint64_t(alignments[size_t(operand)]),
-                 static_cast<uint64_t>(elements) * elementBytes(type)));
+                 static_cast<uint64_t>(elements) * lt::elementBytes(type)));
   };
   if (!isWholeBatch_) {
     move(0, plan_.a.batchStride, plan_.a.type);
@@ -219,7 +219,7 @@ Status LtFallbackCall::prepare(const sinter_command &command,
 /// Applies the epilogue to a product without it, or to D.
 Status LtFallbackCall::apply(const LtAddresses &at, const Piece &piece,
                              float *product, lt::Stream stream) {
-  const auto bytes = static_cast<int64_t>(elementBytes(plan_.d.type));
+  const auto bytes = static_cast<int64_t>(lt::elementBytes(plan_.d.type));
   const int64_t offset =
       (piece.first * plan_.d.ld + piece.batch * plan_.d.batchStride) * bytes;
   LtEpilogueArgs args{};
@@ -295,7 +295,7 @@ Status LtFallbackCall::sumOperand(const LtAddresses &at, lt::Stream stream) {
 Status LtFallbackCall::runPiece(const LtAddresses &at, const Piece &piece,
                                 lt::Stream stream) {
   auto move = [](int64_t elements, int32_t type) {
-    return elements * static_cast<int64_t>(elementBytes(type));
+    return elements * static_cast<int64_t>(lt::elementBytes(type));
   };
   LtAddresses operands;
   operands.a = at.a + move(piece.batch * plan_.a.batchStride, plan_.a.type);

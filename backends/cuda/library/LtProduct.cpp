@@ -13,21 +13,6 @@ using namespace sinter;
 using namespace sinter::cuda;
 using namespace sinter::rt;
 
-uint64_t sinter::cuda::elementBytes(int32_t type) {
-  switch (type) {
-  case lt::f64:
-    return 8;
-  case lt::f32:
-  case lt::i32:
-    return 4;
-  case lt::f16:
-  case lt::bf16:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
 LtAddresses sinter::cuda::addressesOf(const LtPlan &plan, uint32_t dSlice,
                                       void *const *buffers, int64_t call) {
   int64_t offsets[LtPlan::numOperands] = {}, rest = call;
@@ -40,7 +25,7 @@ LtAddresses sinter::cuda::addressesOf(const LtPlan &plan, uint32_t dSlice,
     if (slice == noSlice)
       return nullptr;
     return static_cast<uint8_t *>(buffers[slice]) +
-           offsets[operand] * static_cast<int64_t>(elementBytes(type));
+           offsets[operand] * static_cast<int64_t>(lt::elementBytes(type));
   };
   bool swapped = plan.aSlice == 0;
   int32_t out = plan.d.type;
@@ -61,7 +46,7 @@ LtAddresses sinter::cuda::addressesOf(const LtPlan &plan, uint32_t dSlice,
 LtAlignments sinter::cuda::alignmentsOf(const LtPlan &plan,
                                         const sinter_command &command) {
   auto alignment = [&](uint32_t slice, int operand, const LtLayout &layout) {
-    uint64_t bytes = elementBytes(layout.type),
+    uint64_t bytes = lt::elementBytes(layout.type),
              common = alignmentOf(command.slices[slice]);
     for (int i = 0; i < plan.loopRank; ++i)
       common = std::gcd(

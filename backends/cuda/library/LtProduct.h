@@ -14,9 +14,6 @@
 
 namespace sinter::cuda {
 
-/// The bytes of an element of an lt::DataType.
-uint64_t elementBytes(int32_t type);
-
 /// Whether the auxiliary matrix of an epilogue holds bits.
 inline bool hasBits(uint32_t epilogue) {
   return epilogue & (lt::epilogueRelu | 8u);

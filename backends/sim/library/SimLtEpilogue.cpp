@@ -14,8 +14,6 @@ using rt::Status;
 
 namespace {
 
-uint64_t bytesOf(int32_t type) { return type == lt::f32 ? 4 : 2; }
-
 /// The last element of a matrix of a batch, and one more.
 int64_t extentOf(int64_t rows, int64_t rowStride, int64_t cols,
                  int64_t colStride, int64_t batch = 1, int64_t stride = 0) {
@@ -37,7 +35,7 @@ public:
 } // namespace
 
 static Status checkMemory(const LtEpilogueArgs &args) {
-  const uint64_t bytes = bytesOf(args.type);
+  const uint64_t bytes = lt::elementBytes(args.type);
   auto isInside = [](const void *at, int64_t elements, uint64_t bytes) {
     return isLibraryMemory(at, uint64_t(elements) * bytes);
   };
@@ -87,9 +85,10 @@ Status HostKernels::sum(const LtSumArgs &args, void *) {
   if (!isLibraryMemory(args.values,
                        uint64_t(extentOf(args.lines, args.lineStride,
                                          args.terms, args.termStride)) *
-                           bytesOf(args.type)))
+                           lt::elementBytes(args.type)))
     return outside("what is summed");
-  if (args.to && !isLibraryMemory(args.to, lines * bytesOf(args.toType)))
+  if (args.to &&
+      !isLibraryMemory(args.to, lines * lt::elementBytes(args.toType)))
     return outside("the sums");
   if (args.running && !isLibraryMemory(args.running, lines * sizeof(float)))
     return outside("the running sums");

@@ -34,7 +34,7 @@ struct HostMachine {
 };
 
 /// The functions of the CUDA device's kernels in loops, at once. Fail if an
-/// operand does not lie in memory of the device.
+/// operand is outside the device's memory.
 std::unique_ptr<cuda::LtKernels> createLtKernels();
 
 } // namespace sinter::sim

@@ -26,22 +26,7 @@ bool sinter::sim::isLibraryMemory(const void *address, uint64_t sizeBytes) {
   return !check || check(address, sizeBytes);
 }
 
-uint64_t LtMatrix::elementBytes() const {
-  switch (type) {
-  case lt::f64:
-    return 8;
-  case lt::f32:
-  case lt::i32:
-    return 4;
-  case lt::f16:
-  case lt::bf16:
-    return 2;
-  case lt::i8:
-    return 1;
-  default:
-    return 0;
-  }
-}
+uint64_t LtMatrix::elementBytes() const { return lt::elementBytes(type); }
 
 uint64_t LtMatrix::extentBytes() const {
   uint64_t last =

@@ -478,7 +478,10 @@ TEST_CASE("cublasLt: fallbacks are counted and said once", "[lt][fallback]") {
     command.numSlices = 3 + product.params.numPostOps;
     if (product.params.numPostOps)
       product.params.postOps[0].slice = 2;
-    REQUIRE(library->prepare(command, {nullptr, 1, 1 << 20}).ok());
+    rt::CallMeans means;
+    means.workspaceBytes = 1 << 20;
+    means.keepsNan = false;
+    REQUIRE(library->prepare(command, means).ok());
   };
   prepare(biased);
   library->endLoading();

@@ -7,7 +7,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Only for kernels without loops, whose threads all store the same number of 16-bit elements.
 --at-most fails if a kernel whose name contains KERNEL has more than N instructions for an
-element, or if there is no such kernel.
+element, or if no kernel has such a name.
 """
 
 import argparse

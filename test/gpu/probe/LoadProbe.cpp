@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Loads PTX where it lies in programs, without running it, and finds every
-// kernel in it.
+// Loads the PTX that is embedded in programs, without running it, and looks up
+// every kernel in it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -48,7 +48,7 @@ public:
   /// True for the first call after --spoil.
   bool takeSpoil() { return std::exchange(spoils_, false); }
 
-  /// What lacks for the probe, in one line. It ends with this.
+  /// Ends the probe: says in one line what the machine does not have.
   void missing(const std::string &why) { missing_ = why; }
   /// `outcome`: "ok" or what is wrong in one or two words ("wrong value").
   void add(const std::string &name, const std::string &outcome,
@@ -56,7 +56,7 @@ public:
   void add(const std::string &name, const rt::Status &status) {
     add(name, status.ok() ? "ok" : "failed", status.message());
   }
-  /// A case for which there was no time.
+  /// Records a case that the time limit cuts off.
   void skip(const std::string &name);
   /// What is known of the machine, for the JSON file.
   nlohmann::ordered_json facts = nlohmann::ordered_json::object();
