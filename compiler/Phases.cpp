@@ -144,6 +144,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
+  functions.addPass(passes::createChunkRows(&context.target, context.devices));
   functions.addPass(passes::createSplitContractions(&context.target));
   // Contractions come first: a library call may include a whole reduction.
   functions.addPass(

@@ -87,6 +87,7 @@ def Sinter_Contraction : Sinter_Trait<"Contraction">;
 def Sinter_View : Sinter_Trait<"View">;
 def Sinter_ChoosesElements : Sinter_Trait<"ChoosesElements">;
 def Sinter_CheaperByConstant : Sinter_Trait<"CheaperByConstant">;
+def Sinter_Alias : Sinter_Trait<"Alias">;
 def Sinter_Transfer : Sinter_Trait<"Transfer">;
 def Sinter_ZeroGradient : Sinter_Trait<"ZeroGradient">;
 def Sinter_NotDifferentiable : Sinter_Trait<"NotDifferentiable">;

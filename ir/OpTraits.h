@@ -38,6 +38,10 @@ class Contraction : public mlir::OpTrait::TraitBase<ConcreteOp, Contraction> {};
 /// `transpose`, `broadcast`, `slice`. See `isView`.
 template <class ConcreteOp>
 class View : public mlir::OpTrait::TraitBase<ConcreteOp, View> {};
+/// The result is the bytes of the first operand, so that no code is needed:
+/// `reshape`, `after`.
+template <class ConcreteOp>
+class Alias : public mlir::OpTrait::TraitBase<ConcreteOp, Alias> {};
 /// Each element of the result is an element of an operand, or zero. Views and
 /// `gather` do not have it: passes ask for them apart.
 template <class ConcreteOp>

@@ -113,6 +113,8 @@ int sinter::compiler::optMain(int argc, char **argv,
     return passes::createMergeContractions(set.main.get(), set.devices);
   });
   mlir::registerPass(
+      [&] { return passes::createChunkRows(set.main.get(), set.devices); });
+  mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(
       [&] { return passes::createFuseSiblings(set.main.get()); });

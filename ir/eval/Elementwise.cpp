@@ -156,6 +156,12 @@ LogicalResult CopyOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
+LogicalResult AfterOp::evaluate(ArrayRef<Tensor> operands,
+                                SmallVectorImpl<Tensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
 LogicalResult GeluOp::evaluate(ArrayRef<Tensor> operands,
                                SmallVectorImpl<Tensor> &results) {
   if (getForm() == GeluForm::erf)

@@ -50,6 +50,12 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult AfterOp::verify() {
+  if (getValues().empty())
+    return Report(*this)("waits for nothing");
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   auto module = getOperation()->getParentOfType<ModuleOp>();
   int64_t device = getDevice();

@@ -53,4 +53,22 @@ def Sinter_CopyOp : Sinter_Op<"copy", [Pure, Sinter_Transfer, SameOperandsAndRes
   let hasVerifier = 1;
 }
 
+def Sinter_AfterOp : Sinter_Op<"after", [Pure, Sinter_Alias, TypesMatchWith<"the result has the type of x", "x", "result", "$_self">,
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_NotDifferentiable]> {
+  let summary = "x, for readers that run after other values are computed";
+  let description = [{
+    The value of x. A command that reads the result runs after the commands that compute `values`. Thus large
+    values that are needed one after the other are not computed all at once. The fuse phase inserts it.
+
+    C1: there is at least one operand besides x.
+    ```mlir
+    %y = sinter.after %x, %a : tensor<4x8xf32>, tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, Variadic<Sinter_Tensor>:$values);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `,` $values attr-dict `:` type($x) `,` type($values)";
+  let hasVerifier = 1;
+}
+
 #endif // SINTER_IR_OPS_PROGRAM_TD

@@ -69,7 +69,7 @@ def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast",
 }
 
 def Sinter_ReshapeOp : Sinter_MoveOp<"reshape",
-    [Sinter_View, Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
+    [Sinter_View, Sinter_Alias, Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
   let summary = "the same elements in the same row-major order under another shape";
   let description = [{
     C1: operand and result have the same number of elements and the same element type.

@@ -78,9 +78,25 @@ Type storedType(Value value) {
   }
 }
 
+/// The other operand if `op` adds to the result of a contraction that nothing
+/// else uses; else null.
+Value addedToContraction(Operation *op) {
+  if (!isa_and_nonnull<ir::AddOp>(op))
+    return {};
+  for (unsigned i : {0, 1}) {
+    Operation *def = op->getOperand(i).getDefiningOp();
+    if (def && ir::isContraction(def) && op->getOperand(i).hasOneUse())
+      return op->getOperand(1 - i);
+  }
+  return {};
+}
+
 /// True when `value` is in memory anyway, or is stored for other users. A value
-/// that is computed only for this addition is better fused with it.
+/// that is computed only for this addition is better fused with it. In a sum of
+/// contractions, each call adds the sum of those before.
 bool isStored(Value value) {
+  while (Value other = addedToContraction(value.getDefiningOp()))
+    value = other;
   bool hasOneUse = value.hasOneUse();
   if (Value narrow = widened(value)) {
     value = narrow;

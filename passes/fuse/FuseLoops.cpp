@@ -134,7 +134,7 @@ bool Clustering::isGenerated(Operation *op) {
   // Calls of functions belong to programs on several devices.
   return isa_and_nonnull<ir::SinterDialect>(op->getDialect()) &&
          !isa<ir::FusionOpInterface>(op) && !op->hasTrait<ir::Transfer>() &&
-         !ir::isContraction(op);
+         !op->hasTrait<ir::Alias>() && !ir::isContraction(op);
 }
 
 /// Pattern: free op, or cast that widens 16-bit floats, with n users -> n

@@ -27,6 +27,24 @@ def FuseCasts : Pass<"sinter-fuse-casts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
+  let summary = "Compute the logits of a large vocabulary in chunks of rows";
+  let description = [{
+    A product whose result is much larger than what it is computed from, and all that is computed from it
+    (the loss, its gradient, and the products with that gradient), become the same ops for a few chunks of
+    rows. Results with rows are concatenated, sums over rows are added up. So the large values never exist as a
+    whole. The number of chunks depends on the shapes and on the kind of device, and is so low that
+    reading the weights and writing the sums for each chunk takes little time.
+  }];
+  let constructor = "::sinter::passes::createChunkRows(nullptr, {})";
+  let options = [
+    Option<"leastBytes", "least-bytes", "int64_t", "32 << 20",
+           "the size of the product's result below which it is left whole">,
+    Option<"mostChunks", "most-chunks", "int64_t", "16", "the most chunks">
+  ];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def SplitContractions : Pass<"sinter-split-contractions", "::mlir::func::FuncOp"> {
   let summary = "Split long sums of products with few results, so that all blocks have work";
   let description = [{

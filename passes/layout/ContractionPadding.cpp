@@ -77,7 +77,7 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
   // A product with a vector does not use tensor cores.
   bool isMatrices = lhs.getRank() && rhs.getRank() && result.getRank() >= 2 &&
                     !dot.getLhsFree().empty() && !dot.getRhsFree().empty() &&
-                    dot.getLhsContract().size() == 1 &&
+                    !dot.getLhsContract().empty() &&
                     result.getNumElements() > 0;
   if (alignment == 1 || !isMatrices)
     return std::nullopt;
@@ -95,8 +95,8 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
     isPadded |= high > 0;
     return high;
   };
-  auto padSum = [&] {
-    int64_t l = dot.getLhsContract()[0], r = dot.getRhsContract()[0];
+  auto padSum = [&](size_t i) {
+    int64_t l = dot.getLhsContract()[i], r = dot.getRhsContract()[i];
     padding.lhs[l] = padding.rhs[r] = more(lhs.getDimSize(l));
   };
   auto padFree = [&](bool ofLhs, int64_t dim) {
@@ -111,9 +111,9 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
   // The innermost dimension of each operand; then, below, that of the result.
   for (bool ofLhs : {true, false}) {
     int64_t last = (ofLhs ? lhs : rhs).getRank() - 1;
-    if (llvm::is_contained(ofLhs ? dot.getLhsContract() : dot.getRhsContract(),
-                           last))
-      padSum();
+    ArrayRef<int64_t> sum = ofLhs ? dot.getLhsContract() : dot.getRhsContract();
+    if (const auto *found = llvm::find(sum, last); found != sum.end())
+      padSum(found - sum.begin());
     else if (llvm::is_contained(ofLhs ? lhsFree : rhsFree, last))
       padFree(ofLhs, last);
   }
@@ -122,9 +122,11 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
     return std::nullopt;
 
   auto [a, b] = multiplied(dot);
-  int64_t k = dot.getLhsContract()[0];
-  double depth = static_cast<double>(lhs.getDimSize(k)),
-         deeper = depth + static_cast<double>(padding.lhs[k]);
+  double depth = 1, deeper = 1;
+  for (int64_t k : dot.getLhsContract()) {
+    depth *= static_cast<double>(lhs.getDimSize(k));
+    deeper *= static_cast<double>(lhs.getDimSize(k) + padding.lhs[k]);
+  }
   double before = elementsOf(dot.getResult()) * depth * kUnalignedSlowdown;
   double after = productOf(result.getShape(), padding.result) * deeper;
   double moved = bytesOf(a) + bytesOf(b) + bytesOf(dot.getResult());

@@ -4,10 +4,11 @@
 //
 // The commands of a program and the orders in which they may run, before the
 // arena is laid out. Every value is a buffer; a reshape is none, it shares that
-// of its operand. New values of states are written straight onto the old ones,
-// unless a reader of the old value must come later. A program on several
-// devices is a function that calls one function for each part on one device;
-// these are read as if they were inlined.
+// of its operand. A command that reads the result of `sinter.after` runs after
+// those that write its other operands. New values of states are written
+// straight onto the old ones, unless a reader of the old value must come later.
+// A program on several devices is a function that calls one function for each
+// part on one device; these are read as if they were inlined.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_COMMANDGRAPH_H

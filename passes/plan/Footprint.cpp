@@ -128,7 +128,7 @@ private:
     return llvm::any_of(op->getUsers(), [&](Operation *user) {
       if (isa<func::ReturnOp>(user))
         return !isZero;
-      return !isa<ir::ReshapeOp>(user) || isRead(user, isZero);
+      return !user->hasTrait<ir::Alias>() || isRead(user, isZero);
     });
   }
 

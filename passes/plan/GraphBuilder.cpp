@@ -42,6 +42,7 @@ private:
 
   LogicalResult addArgument(unsigned number);
   LogicalResult addOp(Operation &op);
+  void addAlias(Operation &op);
   void addAllReduce(ir::AllReduceOp op);
   LogicalResult addCall(func::CallOp call);
   void addTransfer(ir::CopyOp copy);
@@ -101,6 +102,8 @@ private:
   unsigned lastAllReduce = kNoCommand;
   DynamicOrder order;
   llvm::DenseMap<Value, unsigned> bufferOf;
+  /// Commands that the readers of a value wait for, besides its own.
+  llvm::DenseMap<Value, SmallVector<unsigned, 4>> mustPrecede;
   llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
   SmallVector<StateUpdate> updates;
   SmallVector<unsigned> deviceOfState;
@@ -251,6 +254,21 @@ LogicalResult GraphBuilder::addCall(func::CallOp call) {
   return success();
 }
 
+/// A reshape, or a value whose readers wait for other values.
+void GraphBuilder::addAlias(Operation &op) {
+  Value result = op.getResult(0), source = op.getOperand(0);
+  bufferOf[result] = bufferOf.lookup(source);
+  SmallVector<unsigned, 4> earlier = mustPrecede.lookup(source);
+  for (Value value : op.getOperands().drop_front()) {
+    const Buffer &buffer = graph.buffers[bufferOf.lookup(value)];
+    for (unsigned command : {buffer.writer, buffer.awaited})
+      if (command != kNoCommand)
+        earlier.push_back(command);
+  }
+  if (!earlier.empty())
+    mustPrecede[result] = earlier;
+}
+
 LogicalResult GraphBuilder::addOp(Operation &op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
     unsigned buffer = addBuffer(constant.getType(), constant.getLoc());
@@ -258,8 +276,8 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
     bufferOf[constant] = buffer;
     return success();
   }
-  if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
-    bufferOf[reshape.getResult()] = bufferOf.lookup(reshape.getX());
+  if (op.hasTrait<ir::Alias>()) {
+    addAlias(op);
     return success();
   }
   if (auto allReduce = dyn_cast<ir::AllReduceOp>(op)) {
@@ -285,7 +303,10 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
         addBuffer(storedType(fusion, number), fusion.getLoc()));
     bufferOf[output] = command.writes.back();
   }
-  addCommand(std::move(command));
+  unsigned added = addCommand(std::move(command));
+  for (Value input : fusion.getInputs())
+    for (unsigned earlier : mustPrecede.lookup(input))
+      order.addEdge(earlier, added);
   return success();
 }
 

@@ -77,10 +77,9 @@ public:
     for (Value result : terminator->getOperands())
       moveViews(result, terminator);
     // Erase unused views. A view of a view comes after it.
-    SmallVector<ir::ReshapeOp> reshapes(body.getOps<ir::ReshapeOp>());
-    for (ir::ReshapeOp reshape : llvm::reverse(reshapes))
-      if (reshape->use_empty())
-        reshape.erase();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (op.hasTrait<ir::Alias>() && op.use_empty())
+        op.erase();
   }
 
 private:
@@ -98,15 +97,15 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       moveViews(operand.get(), op);
   }
-  /// Moves reshapes and constants that `op` reads right before it.
+  /// Moves aliases and constants that `op` reads right before it.
   void moveViews(Value value, Operation *op) {
     Operation *view = value.getDefiningOp();
-    if (!view || !isa<ir::ReshapeOp, ir::ConstantOp>(view) ||
+    if (!view || !(view->hasTrait<ir::Alias>() || isa<ir::ConstantOp>(view)) ||
         !placed.insert(view).second)
       return;
     view->moveBefore(op);
-    if (isa<ir::ReshapeOp>(view))
-      moveViews(view->getOperand(0), view);
+    for (Value operand : view->getOperands())
+      moveViews(operand, view);
   }
 
   /// Replaces the operands whose read changed by results of clones.
@@ -125,6 +124,9 @@ private:
       return views[{value, read}] = OpBuilder(user).create<ir::ReshapeOp>(
                  reshape.getLoc(), reshape.getType(), source);
     }
+    // The clone that is read instead comes later than what was waited for.
+    if (auto after = value.getDefiningOp<ir::AfterOp>())
+      return again(after.getX(), read, user);
     return valueOf.lookup(read);
   }
 

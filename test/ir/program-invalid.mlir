@@ -105,3 +105,12 @@ func.func @copy(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = sinter.copy %x to 1 : tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// after C1: something to wait for.
+func.func @after(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{waits for nothing}}
+  %y = "sinter.after"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

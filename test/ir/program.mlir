@@ -38,3 +38,10 @@ module @placed attributes {sinter.devices = ["cpu", "sim:0"]} {
     return %y : tensor<4xf32>
   }
 }
+
+// CHECK-LABEL: @after
+// CHECK: sinter.after %arg0, %arg1 : tensor<4xf32>, tensor<2xi64>
+func.func @after(%x: tensor<4xf32>, %a: tensor<2xi64>) -> tensor<4xf32> {
+  %y = sinter.after %x, %a : tensor<4xf32>, tensor<2xi64>
+  return %y : tensor<4xf32>
+}

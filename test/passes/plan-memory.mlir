@@ -651,3 +651,40 @@ module @zeros {
     return %b, %a, %a, %zero : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
   }
 }
+
+// -----
+
+// The second kernel runs after the first one because of its operand alone, so both write to the same bytes.
+module @after {
+  // CHECK-LABEL: module @after
+  // CHECK: exec.program @main("x" : tensor<64xf32>) -> ("y" : tensor<f32>, "z" : tensor<f32>) arena 256
+  // CHECK: exec.launch @k0_exp
+  // CHECK: exec.launch @{{.*}}_reduce
+  // CHECK: exec.launch @{{.*}}_tanh
+  // CHECK: exec.launch @{{.*}}_reduce
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"})
+      -> (tensor<f32> {sinter.output = "y"}, tensor<f32> {sinter.output = "z"}) {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.exp %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %c = sinter.kernel reduce(%a) over <[64] reduced [0] views [(d0) -> ()]> : (tensor<64xf32>) -> tensor<f32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.reduce sum %0 dims [0] : (tensor<64xf32>) -> tensor<f32>
+      sinter.yield %1 : tensor<f32>
+    }
+    %later = sinter.after %x, %c : tensor<64xf32>, tensor<f32>
+    %b = sinter.kernel loop(%later) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.tanh %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %d = sinter.kernel reduce(%b) over <[64] reduced [0] views [(d0) -> ()]> : (tensor<64xf32>) -> tensor<f32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.reduce sum %0 dims [0] : (tensor<64xf32>) -> tensor<f32>
+      sinter.yield %1 : tensor<f32>
+    }
+    return %c, %d : tensor<f32>, tensor<f32>
+  }
+}

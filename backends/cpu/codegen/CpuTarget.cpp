@@ -74,7 +74,7 @@ public:
       }
       return passes::Implementation::Library;
     }
-    if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
+    if (op->hasTrait<ir::Alias>() || isa<ir::ConstantOp>(op))
       return passes::Implementation::Alias;
     return passes::Implementation::Generated;
   }

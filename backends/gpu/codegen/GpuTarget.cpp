@@ -28,7 +28,7 @@ passes::Implementation GpuTarget::implementationOf(Operation *op,
   }
   if (passes::isPlainAttention(op))
     return passes::Implementation::Library;
-  if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
+  if (op->hasTrait<ir::Alias>() || isa<ir::ConstantOp>(op))
     return passes::Implementation::Alias;
   return passes::Implementation::Generated;
 }
