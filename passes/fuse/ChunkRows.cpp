@@ -258,24 +258,30 @@ private:
   SmallVector<Value> earlier; // the results of the chunk before
 };
 
-/// Moves the ops between those of the region that depend on its results behind
-/// the last of them.
+/// Moves the ops that stand between members of the region and read its results
+/// behind the last member.
 void moveReadersBehind(const RowRegion &region) {
   Operation *first = region.operations().front(),
             *last = region.operations().back();
-  llvm::DenseSet<Operation *> inside(region.operations().begin(),
-                                     region.operations().end());
-  llvm::DenseSet<Operation *> reading;
+  llvm::DenseSet<Operation *> members(region.operations().begin(),
+                                      region.operations().end()),
+      readers;
+  auto addReaders = [&](Operation *op) {
+    for (Operation *user : op->getUsers()) {
+      user = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!members.contains(user))
+        readers.insert(user);
+    }
+  };
+  for (Value result : region.results())
+    addReaders(result.getDefiningOp());
   SmallVector<Operation *> moved;
   for (Operation &op :
-       llvm::make_range(first->getIterator(), last->getIterator())) {
-    if (!inside.contains(&op) && reading.contains(&op))
+       llvm::make_range(first->getIterator(), last->getIterator()))
+    if (readers.contains(&op)) {
       moved.push_back(&op);
-    else if (!inside.contains(&op) || op.getNumOperands() == 0)
-      continue;
-    for (Operation *user : op.getUsers())
-      reading.insert(first->getBlock()->findAncestorOpInBlock(*user));
-  }
+      addReaders(&op);
+    }
   for (Operation *op : llvm::reverse(moved))
     op->moveAfter(last);
 }

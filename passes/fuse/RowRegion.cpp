@@ -241,9 +241,12 @@ LogicalResult RowRegion::followProduct(ir::DotGeneralOp dot, std::string &why) {
 void RowRegion::followBack(Operation *op) {
   RowDim where = *rowsOf(op->getResult(0));
   if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
+    RankedTensorType from = broadcast.getX().getType();
+    int64_t repeated = broadcast.getType().getDimSize(where.dim);
     const auto *found = llvm::find(broadcast.getDims(), where.dim);
     where.dim = found - broadcast.getDims().begin();
-    if (found == broadcast.getDims().end())
+    // A dimension of size 1 is repeated for all rows.
+    if (where.dim == from.getRank() || from.getDimSize(where.dim) != repeated)
       wholes.insert(broadcast.getX());
     else
       rows.insert({broadcast.getX(), where});

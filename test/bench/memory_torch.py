@@ -36,7 +36,7 @@ MOMENTUM = (["--optimizer=sgd", "--momentum=0.9"], lambda p: torch.optim.SGD(p, 
 # Rows, optimizer, classes.
 MODELS = {"mlp": (256, ADAM, 10), "cnn": (64, ADAM, 10), "resnet18": (32, MOMENTUM, 10),
           "resnet50": (16, MOMENTUM, 1000), "bert-4": (16, ADAMW, 2),
-          "gpt-small": (16, ADAMW, None)}
+          "gpt-small": (16, ADAMW, None), "gpt2": (8, ADAMW, None)}
 # Of PyTorch's: in all, and of the activations.
 MOST_TOTAL, MOST_ACTIVATIONS = 0.8, 0.6
 

@@ -104,6 +104,29 @@ func.func @between(%x: tensor<4096x4xf32>, %w: tensor<64x4xf32>) -> (tensor<4096
   return %e, %m : tensor<4096xf32>, tensor<4096xf32>
 }
 
+// A large value that is made again for each chunk may have other readers, of which a member needs the result.
+// CHECK-LABEL: @maker_with_readers
+// CHECK: %[[WHOLE:.*]] = sinter.broadcast %arg2 dims [0] : tensor<4096xf32> -> tensor<4096x64xf32>
+// CHECK: %[[FIRST:.*]] = sinter.reduce max %[[WHOLE]] dims [1]
+// CHECK: sinter.broadcast %arg3 dims [0, 1] : tensor<1x64xf32> -> tensor<1024x64xf32>
+// CHECK: sinter.broadcast %{{.*}} dims [0] : tensor<1024xf32> -> tensor<1024x64xf32>
+// CHECK: return
+func.func @maker_with_readers(%x: tensor<4096x4xf32>, %w: tensor<64x4xf32>, %r: tensor<4096xf32>, %one: tensor<1x64xf32>)
+    -> tensor<4096xf32> {
+  %p = sinter.dot_general %x, %w batch [] x [] contract [1] x [1] : (tensor<4096x4xf32>, tensor<64x4xf32>) -> tensor<4096x64xf32>
+  %ones = sinter.broadcast %one dims [0, 1] : tensor<1x64xf32> -> tensor<4096x64xf32>
+  %z = sinter.add %p, %ones : tensor<4096x64xf32>
+  %b = sinter.broadcast %r dims [0] : tensor<4096xf32> -> tensor<4096x64xf32>
+  %d = sinter.sub %z, %b : tensor<4096x64xf32>
+  %m = sinter.reduce max %d dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  %f = sinter.reduce max %b dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  %g = sinter.add %m, %f : tensor<4096xf32>
+  %gs = sinter.broadcast %g dims [0] : tensor<4096xf32> -> tensor<4096x64xf32>
+  %e = sinter.add %z, %gs : tensor<4096x64xf32>
+  %y = sinter.reduce sum %e dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  return %y : tensor<4096xf32>
+}
+
 // Must not fire: the large value is a result; a member needs a sum over all rows; rows are ordered by another row;
 // the hidden layer is not much larger than what is around it; a small value.
 // CHECK-LABEL: @left_alone
