@@ -78,14 +78,14 @@ Type storedType(Value value) {
   }
 }
 
-/// The other operand if `op` adds to the result of a contraction that nothing
-/// else uses; else null.
-Value addedToContraction(Operation *op) {
+/// The other operand if `op` adds to the result of a matrix product that
+/// nothing else uses; else null.
+Value addedToProduct(Operation *op) {
   if (!isa_and_nonnull<ir::AddOp>(op))
     return {};
   for (unsigned i : {0, 1}) {
-    Operation *def = op->getOperand(i).getDefiningOp();
-    if (def && ir::isContraction(def) && op->getOperand(i).hasOneUse())
+    if (op->getOperand(i).getDefiningOp<ir::DotGeneralOp>() &&
+        op->getOperand(i).hasOneUse())
       return op->getOperand(1 - i);
   }
   return {};
@@ -93,9 +93,9 @@ Value addedToContraction(Operation *op) {
 
 /// True when `value` is in memory anyway, or is stored for other users. A value
 /// that is computed only for this addition is better fused with it. In a sum of
-/// contractions, each call adds the sum of those before.
+/// products, each call adds the sum of those before.
 bool isStored(Value value) {
-  while (Value other = addedToContraction(value.getDefiningOp()))
+  while (Value other = addedToProduct(value.getDefiningOp()))
     value = other;
   bool hasOneUse = value.hasOneUse();
   if (Value narrow = widened(value)) {
