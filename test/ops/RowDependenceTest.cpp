@@ -423,6 +423,7 @@ TEST_CASE("what is said to be of another row does not depend on this one") {
 /// share, statistics of a batch, updates, ops that only later phases make, and
 /// ops without operands.
 static const std::set<std::string> kMixing = {"conv_filter_grad",
+                                              "after",
                                               "batch_norm_training",
                                               "sgd_update",
                                               "adam_update",
