@@ -17,10 +17,12 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
 #include "ir/Remarks.h"
+#include "ir/exec/Exec.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/fuse/RowRegion.h"
 #include "passes/place/Devices.h"
+#include "passes/precision/PrecisionReport.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -43,9 +45,7 @@ constexpr double kSpareTime = 0.125;
 constexpr int64_t kLeastRatio = 3;
 
 double bytesOf(Value value) {
-  RankedTensorType type = ir::tensorType(value);
-  return static_cast<double>(type.getNumElements()) *
-         static_cast<double>(ir::elementSizeBytes(type.getElementType()));
+  return static_cast<double>(exec::sizeBytes(value.getType()));
 }
 
 /// Multiply-adds of `dot` in the time in which memory moves a byte: those of an
@@ -64,14 +64,8 @@ double multiplyAddsPerByte(ir::DotGeneralOp dot, const Target *target) {
 double timeOfProducts(const RowRegion &region, const Target *target) {
   double time = 0;
   for (Operation *op : region.operations())
-    if (auto dot = dyn_cast<ir::DotGeneralOp>(op)) {
-      auto products =
-          static_cast<double>(ir::tensorType(dot.getResult()).getNumElements());
-      for (int64_t dim : dot.getLhsContract())
-        products *=
-            static_cast<double>(ir::tensorType(dot.getLhs()).getDimSize(dim));
-      time += products / multiplyAddsPerByte(dot, target);
-    }
+    if (auto dot = dyn_cast<ir::DotGeneralOp>(op))
+      time += countMultiplyAdds(dot) / multiplyAddsPerByte(dot, target);
   return time;
 }
 
@@ -311,21 +305,24 @@ private:
   // Pattern: f(dot(x, w)) -> concat(f(dot(rows of x, w)), ..),
   //          or the sum of them
   void visit(ir::DotGeneralOp dot, llvm::DenseSet<Operation *> &erased) {
-    std::string why;
+    std::string firstWhy; // of an outer dimension, rather than of the columns
     std::optional<RowRegion> best;
     Chunks chunks;
     // An outer dimension is preferred, because its rows are in one piece,
     // unless an inner one allows more than twice the chunks.
-    for (int64_t dim : llvm::seq(dot.getType().getRank()))
-      if (std::optional<RowRegion> region = RowRegion::around(dot, dim, why)) {
-        Chunks possible = chunksFor(*region, why);
-        if (possible.count <= (chunks.count == 1 ? 1 : 2 * chunks.count))
-          continue;
-        chunks = possible;
-        best = std::move(region);
-      }
+    for (int64_t dim : llvm::seq(dot.getType().getRank())) {
+      std::string why;
+      std::optional<RowRegion> region = RowRegion::around(dot, dim, why);
+      Chunks possible = region ? chunksFor(*region, why) : Chunks();
+      if (firstWhy.empty())
+        firstWhy = why;
+      if (possible.count <= (chunks.count == 1 ? 1 : 2 * chunks.count))
+        continue;
+      chunks = possible;
+      best = std::move(region);
+    }
     if (!best) {
-      ir::remark("chunk-rows", "not-chunked", dot.getLoc(), why);
+      ir::remark("chunk-rows", "not-chunked", dot.getLoc(), firstWhy);
       return;
     }
     ir::remark("chunk-rows", "chunked", dot.getLoc(), "", chunks.count);
