@@ -82,7 +82,7 @@ private:
                                   ArrayRef<Index> input, unsigned level);
   SmallVector<Value> addChunks(ElementEmitter &emitter, ir::ReduceOp op,
                                ArrayRef<Value> sums, ArrayRef<Value> partial,
-                               int64_t count, bool isRepeated);
+                               bool isRepeated);
   void emitRow(ElementEmitter &emitter);
   void emitSteps(ElementEmitter &emitter, unsigned level,
                  ArrayRef<Root *> results);
@@ -350,7 +350,7 @@ Value RowPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
     for (unsigned loop : ArrayRef(domain.reduced).take_front(level))
       isRepeated |= domain.sizes[loop] > 1;
     if (groups > 1)
-      sums = addChunks(emitter, op, {}, sums, groups, isRepeated);
+      sums = addChunks(emitter, op, {}, sums, isRepeated);
   }
   // Combines lanes pairwise, the most distant first: those of this thread, then
   // those of other threads, then neighbours.
@@ -394,34 +394,35 @@ SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
 SmallVector<Value> RowPart::reduceRounds(ElementEmitter &emitter,
                                          ir::ReduceOp op, ArrayRef<Index> input,
                                          unsigned level) {
+  // One loop: code in sequence would keep the elements of all rounds in
+  // registers from one reduction to the next, more than there are. A group
+  // beyond the last chunk adds the identity, which changes nothing.
+  Type element = op.getType().getElementType();
+  emitter.setLanes(rowLoop, vector);
+  SmallVector<Value> none(
+      parts, emitter.splat(emitter.identity(op.getKind(), element)));
+  emitter.clearLanes();
   OpBuilder &b = t->b;
-  auto round = [&](Value number, ArrayRef<Value> sums, int64_t count) {
-    emitter.pushFrame();
-    Value chunk = t->add(t->mul(number, groups), groupHere);
-    SmallVector<Value> partial =
-        reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
-    emitter.popFrame();
-    return addChunks(emitter, op, sums, partial, count, /*isRepeated=*/true);
-  };
-  SmallVector<Value> sums = round(t->number(0), {}, groups);
-  if (rounds > 2) {
-    auto loop = b.create<scf::ForOp>(t->loc, t->number(1),
-                                     t->number(rounds - 1), t->number(1), sums);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> before(loop.getRegionIterArgs());
-    b.create<scf::YieldOp>(t->loc,
-                           round(loop.getInductionVar(), before, groups));
-    sums.assign(loop.getResults().begin(), loop.getResults().end());
-  }
-  return round(t->number(rounds - 1), sums, chunks - (rounds - 1) * groups);
+  auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(rounds),
+                                   t->number(1), none);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emitter.pushFrame();
+  Value chunk = t->add(t->mul(loop.getInductionVar(), groups), groupHere);
+  SmallVector<Value> partial =
+      reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
+  emitter.popFrame();
+  SmallVector<Value> before(loop.getRegionIterArgs());
+  b.create<scf::YieldOp>(t->loc, addChunks(emitter, op, before, partial,
+                                           /*isRepeated=*/true));
+  return {loop.getResults().begin(), loop.getResults().end()};
 }
 
-/// Adds the chunks of the first `count` groups, in order, to `sums` (empty:
-/// nothing yet); every group gets the result. `isRepeated`: this is in a loop.
+/// Adds the chunks of all groups, in order, to `sums` (empty: nothing yet);
+/// every group gets the result. `isRepeated`: this is in a loop.
 SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
                                       ArrayRef<Value> sums,
-                                      ArrayRef<Value> partial, int64_t count,
+                                      ArrayRef<Value> partial,
                                       bool isRepeated) {
   ir::ReduceKind kind = op.getKind();
   Type element = op.getType().getElementType();
@@ -456,7 +457,7 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
     }
   });
   t->barrier();
-  for (int64_t number = 0; number < count; ++number)
+  for (int64_t number = 0; number < groups; ++number)
     for (int64_t part = 0; part < parts; ++part) {
       Value loaded = t->b.create<LLVM::LoadOp>(
           t->loc, moved, address(t->number(number), part), alignment);
