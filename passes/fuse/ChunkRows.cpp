@@ -20,6 +20,7 @@
 #include "ir/exec/Exec.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
+#include "passes/Resize.h"
 #include "passes/fuse/RowRegion.h"
 #include "passes/place/Devices.h"
 #include "passes/precision/PrecisionReport.h"
@@ -154,42 +155,20 @@ private:
     return std::min(chunks.rows, region.numRows() - i * chunks.rows);
   }
 
-  /// The type of `value` in a chunk of `rows` rows.
-  RankedTensorType typeOf(Value value, int64_t rows) const {
-    RankedTensorType type = ir::tensorType(value);
-    std::optional<ir::RowDim> where = region.rowsOf(value);
-    if (!where)
-      return type;
-    SmallVector<int64_t> shape(type.getShape());
-    shape[where->dim] = rows * where->inner;
-    return type.clone(shape);
-  }
-
   void copy(int64_t i) {
     chunk.clear();
     for (Value operand : region.rowOperands())
       chunk.map(operand, cut(operand, i));
     for (Operation *op : region.operations()) {
-      OperationState state(op->getLoc(), op->getName());
+      SmallVector<Value> operands;
       for (Value operand : op->getOperands())
-        state.addOperands(chunk.lookupOrDefault(operand));
-      state.addAttributes(op->getAttrs());
-      for (Value result : op->getResults())
-        state.addTypes(typeOf(result, rowsOfChunk(i)));
-      Operation *copied = b.create(state);
-      if (auto slice = dyn_cast<ir::SliceOp>(copied))
-        limitRows(slice, *region.rowsOf(op->getResult(0)));
-      if (auto constant = dyn_cast<ir::ConstantOp>(copied))
-        constant.setValueAttr(cast<SplatElementsAttr>(constant.getValue())
-                                  .resizeSplat(constant.getType()));
+        operands.push_back(chunk.lookupOrDefault(operand));
+      std::optional<ir::RowDim> where = region.rowsOf(op->getResult(0));
+      Operation *copied = where ? copyResized(b, op, operands, where->dim,
+                                              rowsOfChunk(i) * where->inner)
+                                : copyResized(b, op, operands, {}, 0);
       chunk.map(op->getResults(), copied->getResults());
     }
-  }
-
-  static void limitRows(ir::SliceOp slice, const ir::RowDim &where) {
-    SmallVector<int64_t> limits(slice.getLimits());
-    limits[where.dim] = slice.getType().getDimSize(where.dim);
-    slice.setLimits(limits);
   }
 
   /// The rows of chunk `i` of an operand. A product reads them where they are.

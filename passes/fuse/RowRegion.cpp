@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/RowRegion.h"
 #include "passes/OpClasses.h"
+#include "passes/Resize.h"
 
 using namespace mlir;
 using sinter::ir::RowDim;
@@ -38,14 +39,6 @@ std::pair<int64_t, int64_t> sources(ir::DotGeneralOp dot, int64_t dim) {
   auto numLeft = static_cast<int64_t>(left.size());
   return dim < numLeft ? std::pair<int64_t, int64_t>(left[dim], -1)
                        : std::pair<int64_t, int64_t>(-1, right[dim - numLeft]);
-}
-
-/// Ops of one operand whose attributes do not depend on the number of rows,
-/// apart from the limits of a slice.
-bool mapsOneOperand(Operation *op) {
-  return isa<ir::BroadcastOp, ir::ReduceOp, ir::ArgReduceOp, ir::SoftmaxOp,
-             ir::LogSoftmaxOp, ir::SliceOp, ir::PadOp, ir::TransposeOp,
-             ir::ReshapeOp>(op);
 }
 
 } // namespace
