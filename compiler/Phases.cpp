@@ -130,6 +130,7 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
       passes::createMergeContractions(&context.target, context.devices));
   pm.addNestedPass<mlir::func::FuncOp>(
       passes::createAlignContractions(&context.target, context.devices));
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createMaskPadding());
   // What was padded may be constant. Algebra would undo the transposes.
   if (context.target.traits().hasTensorCores)
     pm.addPass(passes::createFoldConstants());

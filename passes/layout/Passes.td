@@ -30,6 +30,16 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def MaskPadding : Pass<"sinter-mask-padding", "::mlir::func::FuncOp"> {
+  let summary = "Compute on the padded result of a product instead of cutting it";
+  let description = [{
+    The result of a padded product is cut to its columns, and what is computed from it is often padded again. If
+    all large results end in reductions over the columns or in padding to the same size, everything in between
+    is computed on all columns. Reductions read their neutral element in the columns that do not count, and
+    padding becomes a choice between the result and the padding value.
+  }];
+}
+
 def MergeContractions : Pass<"sinter-merge-contractions", "::mlir::func::FuncOp"> {
   let summary = "Merge products of the same rows with several weights into one call, on a GPU";
   let description = [{
