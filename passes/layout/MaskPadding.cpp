@@ -12,8 +12,9 @@
 // value is chosen.
 //
 // This is legal for ops through which columns pass as rows do
-// (RowsOpInterface). It is done if all large results end in such reductions and
-// paddings.
+// (RowsOpInterface). It ends at such reductions and paddings, and at products
+// with other dimensions, whose results are cut. Other results have to be cut,
+// too. It is done if that copies little.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -25,7 +26,6 @@
 #include "passes/simplify/CommonSubexpressions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -101,15 +101,20 @@ std::optional<int64_t> cutDim(ir::SliceOp slice) {
              : std::nullopt;
 }
 
-/// Whether `slice` cuts what padding has added to a product.
-bool cutsPadding(ir::SliceOp slice, int64_t dim) {
+/// The dimension along which `slice` cuts what padding has added to a product;
+/// nothing for other slices.
+std::optional<int64_t> cutsPadding(ir::SliceOp slice) {
   Operation *made = slice.getX().getDefiningOp();
   if (auto cast = dyn_cast_or_null<ir::CastOp>(made))
     made = cast.getX().getDefiningOp();
   auto dot = dyn_cast_or_null<ir::DotGeneralOp>(made);
-  return dot && slice.getX().getType().getDimSize(dim) -
-                        slice.getType().getDimSize(dim) <
-                    tensorCoreAlignment(dot);
+  std::optional<int64_t> dim = cutDim(slice);
+  return dot && dim &&
+                 slice.getX().getType().getDimSize(*dim) -
+                         slice.getType().getDimSize(*dim) <
+                     tensorCoreAlignment(dot)
+             ? dim
+             : std::nullopt;
 }
 
 /// The columns of a product that was cut, and the ops that they pass through.
@@ -126,37 +131,62 @@ public:
 
   /// Why they stay as they are; empty if they should be masked.
   std::string objection() const {
-    if (masked.empty())
-      return "no reduction over the columns and no padding follows";
+    // Elements that are stored and read once less, and once more.
+    int64_t saved = 0, copied = 0, most = 0;
+    Operation *largest = nullptr;
+    auto copy = [&](Value value, Operation *op) {
+      copied += elementsOf(value);
+      if (elementsOf(value) > most)
+        largest = op;
+      most = std::max(most, elementsOf(value));
+    };
+    bool isReduced = false;
+    for (Operation *op : ops) {
+      if (!ends.contains(op))
+        continue;
+      isReduced |= ir::isReduction(op);
+      if (auto pad = dyn_cast<ir::PadOp>(op))
+        saved += elementsOf(pad.getX());
+      if (isa<ir::DotGeneralOp>(op))
+        copy(op->getResult(0), op);
+    }
     for (auto &[value, user] : cuts)
-      if (value != root->getResult(0) && !isSmall(value))
-        return "'" + user->getName().getStringRef().str() +
-               "' needs a large value without padding";
-    bool isPadded =
-        llvm::any_of(masked, [](Operation *op) { return isa<ir::PadOp>(op); });
-    if (!isPadded &&
+      if (value != root->getResult(0))
+        copy(value, user);
+    if (saved == 0 && !isReduced)
+      return "no reduction over the columns and no padding follows";
+    // Aligned rows alone save little.
+    if (largest &&
+        copied >= std::max(saved, elementsOf(root->getResult(0)) / kSmallShare))
+      return "'" + largest->getName().getStringRef().str() +
+             "' needs a large value without padding";
+    if (saved == 0 &&
         dims.front().second != ir::tensorType(root->getResult(0)).getRank() - 1)
       return "rows are aligned, too, without the padding";
     return "";
   }
 
   // Pattern: reduce(f(slice(x))) -> reduce(where(column < n, f(x), neutral)),
-  //          pad(f(slice(x)), v) -> where(column < n, f(x), v)
+  //          pad(f(slice(x)), v) -> where(column < n, f(x), v),
+  //          dot(f(slice(x)), y) -> slice(dot(f(x), y))
   void mask() {
     OpBuilder b(root);
     wide.insert({{root.getResult(), dims.front().second}, root.getX()});
     for (Operation *op : ops) {
       b.setInsertionPoint(op);
-      if (llvm::is_contained(masked, op))
-        now.map(op->getResult(0), maskedCopy(b, op));
-      else
+      if (!ends.contains(op))
         widen(b, op);
+      else if (!replaced.contains(op->getResult(0)))
+        replaced.insert({op->getResult(0), endOf(b, op)});
     }
     for (auto &[value, user] : cuts)
-      if (value != root.getResult())
-        now.map(value, cut(b, value));
-    for (auto [value, replacement] : now.getValueMap())
-      value.replaceAllUsesWith(replacement);
+      if (value != root.getResult()) {
+        Value all = wide.lookup({value, dims.lookup(value)});
+        b.setInsertionPointAfter(all.getDefiningOp());
+        replaced.insert({value, cut(b, all, ir::tensorType(value))});
+      }
+    for (auto [value, replacement] : replaced)
+      Value(value).replaceAllUsesWith(replacement);
     for (Operation *op : llvm::reverse(ops))
       if (op->use_empty())
         op->erase();
@@ -187,9 +217,9 @@ private:
       for (Value result : op->getResults())
         dims.insert({result, *dim});
       ops.push_back(op);
-    } else if (isMasked(op)) {
+    } else if (isEnd(op)) {
       ops.push_back(op);
-      masked.insert(op);
+      ends.insert(op);
     } else {
       op->walk([&](Operation *inner) {
         for (Value operand : inner->getOperands())
@@ -215,8 +245,17 @@ private:
         llvm::any_of(op->getOperands().drop_front(),
                      [&](Value operand) { return hasColumns(operand); }))
       return std::nullopt;
-    SmallVector<std::optional<ir::RowDim>> operands(op->getNumOperands());
-    operands[0] = ir::RowDim{dims.lookup(op->getOperand(0))};
+    return passedOn(op);
+  }
+
+  /// Where the results of `op` have their columns, given those of the only
+  /// operand with columns.
+  std::optional<int64_t> passedOn(Operation *op) const {
+    SmallVector<std::optional<ir::RowDim>> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(hasColumns(operand)
+                             ? std::optional(ir::RowDim{dims.lookup(operand)})
+                             : std::nullopt);
     std::optional<ir::RowDim> result =
         cast<ir::RowsOpInterface>(op).getResultRows(operands, size);
     // Elements of other dimensions between the columns would be moved.
@@ -225,8 +264,12 @@ private:
     return result->dim;
   }
 
-  /// Whether `op` is a reduction over columns, or pads them to their number.
-  bool isMasked(Operation *op) const {
+  /// Whether `op` is a reduction over columns, pads them to their number, or is
+  /// a product that has them in its result.
+  bool isEnd(Operation *op) const {
+    if (auto dot = dyn_cast<ir::DotGeneralOp>(op))
+      return hasColumns(dot.getLhs()) != hasColumns(dot.getRhs()) &&
+             dot.getLhsBatch().empty() && passedOn(dot);
     if (op->getNumOperands() == 0 || !hasColumns(op->getOperand(0)))
       return false;
     int64_t dim = dims.lookup(op->getOperand(0));
@@ -299,7 +342,7 @@ private:
       if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
         std::optional<int64_t> from = sourceDim(broadcast, dim);
         operands.push_back(from ? wideOf(b, broadcast.getX(), *from)
-                                : now.lookupOrDefault(broadcast.getX()));
+                                : newest(broadcast.getX()));
       } else {
         for (Value operand : op->getOperands())
           operands.push_back(wideOf(b, operand, dim));
@@ -317,8 +360,8 @@ private:
     high[dim] = padded - size;
     Value zero = ir::splat(b, value.getLoc(),
                            RankedTensorType::get({}, type.getElementType()), 0);
-    return b.create<ir::PadOp>(value.getLoc(), now.lookupOrDefault(value), zero,
-                               none, high, none);
+    return b.create<ir::PadOp>(value.getLoc(), newest(value), zero, none, high,
+                               none);
   }
 
   void widen(OpBuilder &b, Operation *op) {
@@ -328,23 +371,42 @@ private:
       operands.push_back(isElementwise(op) ? wideOf(b, operand, dim)
                          : hasColumns(operand)
                              ? wideOf(b, operand, dims.lookup(operand))
-                             : now.lookupOrDefault(operand));
+                             : newest(operand));
     Operation *copied = copyResized(b, op, operands, dim, padded);
     for (auto [from, to] :
-         llvm::zip_equal(op->getResults(), copied->getResults()))
+         llvm::zip_equal(op->getResults(), copied->getResults())) {
       wide[{from, dim}] = to;
+      // Products with and without padding read the same value.
+      for (Operation *user : from.getUsers())
+        if (auto pad = dyn_cast<ir::PadOp>(user);
+            pad && ends.contains(pad) &&
+            pad.getValue().getDefiningOp<ir::ConstantOp>()) {
+          wide[{from, dim}] = endOf(b, pad);
+          replaced.insert({pad.getResult(), wide.lookup({from, dim})});
+          break;
+        }
+    }
   }
 
-  Value maskedCopy(OpBuilder &b, Operation *op) {
+  /// What replaces the result of `op`, at which columns end.
+  Value endOf(OpBuilder &b, Operation *op) {
     Location loc = op->getLoc();
+    if (isa<ir::DotGeneralOp>(op)) {
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(hasColumns(operand)
+                               ? wideOf(b, operand, dims.lookup(operand))
+                               : newest(operand));
+      Operation *all = copyResized(b, op, operands, *passedOn(op), padded);
+      return cut(b, all->getResult(0), ir::tensorType(op->getResult(0)));
+    }
     Value x = op->getOperand(0);
     int64_t dim = dims.lookup(x);
     Value all = wideOf(b, x, dim);
     RankedTensorType type = ir::tensorType(all);
     std::optional<double> neutral = neutralOf(op, dim);
-    Value other = neutral
-                      ? ir::splat(b, loc, type, *neutral)
-                      : spread(b, now.lookupOrDefault(op->getOperand(1)), type);
+    Value other = neutral ? ir::splat(b, loc, type, *neutral)
+                          : spread(b, newest(op->getOperand(1)), type);
     RankedTensorType index = type.clone(b.getI64Type());
     Value column = b.create<ir::IotaOp>(loc, index, static_cast<uint64_t>(dim)),
           limit = ir::splat(b, loc, index, static_cast<double>(size)),
@@ -368,38 +430,46 @@ private:
         cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type));
   }
 
-  /// `value` without padding.
-  Value cut(OpBuilder &b, Value value) {
-    Value all = wide.lookup({value, dims.lookup(value)});
-    b.setInsertionPointAfter(all.getDefiningOp());
-    ArrayRef<int64_t> limits = ir::tensorType(value).getShape();
-    SmallVector<int64_t> starts(limits.size(), 0), strides(limits.size(), 1);
-    return b.create<ir::SliceOp>(value.getLoc(), all, starts, limits, strides);
+  /// The part of `all` that has `type`.
+  static Value cut(OpBuilder &b, Value all, RankedTensorType type) {
+    SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1);
+    return b.create<ir::SliceOp>(all.getLoc(), all, starts, type.getShape(),
+                                 strides);
+  }
+
+  Value newest(Value value) const {
+    const auto *found = replaced.find(value);
+    return found == replaced.end() ? value : found->second;
   }
 
   ir::SliceOp root;
   int64_t size, padded;
   /// Where the values with columns that depend on the root have them.
   llvm::MapVector<Value, int64_t> dims;
-  /// The ops that get all columns, in order, and those of them that are masked.
+  /// The ops that get all columns, in order, and those of them whose results
+  /// have none of those that do not count.
   SmallVector<Operation *> ops;
-  llvm::DenseSet<Operation *> masked;
+  llvm::DenseSet<Operation *> ends;
   /// Values with columns that an op needs without padding, and that op.
   llvm::MapVector<Value, Operation *> cuts;
   llvm::DenseMap<std::pair<Value, int64_t>, bool> widenable;
   /// Values with all columns, and what replaces values.
   llvm::DenseMap<std::pair<Value, int64_t>, Value> wide;
-  IRMapping now;
+  llvm::MapVector<Value, Value> replaced;
 };
 
 class MaskPaddingPass : public impl::MaskPaddingBase<MaskPaddingPass> {
   void runOnOperation() override {
+    // Other slices may be erased with what they are computed from.
+    SmallVector<ir::SliceOp> slices;
+    for (auto slice : getOperation().getOps<ir::SliceOp>())
+      if (cutsPadding(slice))
+        slices.push_back(slice);
     bool hasChanged = false;
-    for (ir::SliceOp slice :
-         llvm::to_vector(getOperation().getOps<ir::SliceOp>())) {
-      std::optional<int64_t> dim = cutDim(slice);
-      if (!dim || !cutsPadding(slice, *dim))
-        continue;
+    for (ir::SliceOp slice : slices) {
+      std::optional<int64_t> dim = cutsPadding(slice);
+      if (!dim)
+        continue; // by now it reads another slice
       Columns columns(slice, *dim);
       std::string why = columns.objection();
       ir::remark("mask-padding", why.empty() ? "masked" : "not-masked",

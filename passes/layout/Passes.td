@@ -33,10 +33,10 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
 def MaskPadding : Pass<"sinter-mask-padding", "::mlir::func::FuncOp"> {
   let summary = "Compute on the padded result of a product instead of cutting it";
   let description = [{
-    The result of a padded product is cut to its columns, and what is computed from it is often padded again. If
-    all large results end in reductions over the columns or in padding to the same size, everything in between
-    is computed on all columns. Reductions read their neutral element in the columns that do not count, and
-    padding becomes a choice between the result and the padding value.
+    The result of a padded product is cut to its columns, and what is computed from it is often padded again. Here
+    everything in between is computed on all columns. Reductions over the columns read their neutral element in
+    those that do not count, and padding becomes a choice between the result and the padding value. Results that
+    are needed without padding are cut; nothing is done if that copies more than is saved.
   }];
 }
 

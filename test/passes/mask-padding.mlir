@@ -87,6 +87,28 @@ func.func @moved(%x: tensor<32x8xf16>, %w: tensor<64x8xf16>, %bias: tensor<61xf3
   return %sums, %least, %where, %y : tensor<61xf32>, tensor<4x8xf32>, tensor<4x8xi64>, tensor<4x64x8xf32>
 }
 
+// A product that was not padded reads the masked gradient, too, and its result is cut.
+// CHECK-LABEL: @one_padded_product
+// CHECK: sinter.dot_general {{.*}} -> tensor<32x64xf32>
+// CHECK: %[[E:.*]] = sinter.exp %{{.*}} : tensor<32x64xf32>
+// CHECK: %[[D:.*]] = sinter.where %{{.*}}, %[[E]], %{{.*}}
+// CHECK: %[[W:.*]] = sinter.dot_general %[[D]], %{{.*}} -> tensor<64x8xf32>
+// CHECK: sinter.slice %[[W]] starts [0, 0] limits [61, 8]
+// CHECK: sinter.dot_general %[[D]], %{{.*}} -> tensor<32x8xf32>
+// CHECK: return
+func.func @one_padded_product(%x: tensor<32x8xbf16>, %w: tensor<64x8xbf16>, %v: tensor<64x8xf32>) -> (tensor<61x8xf32>, tensor<32x8xf32>) {
+  %a = sinter.cast %x : tensor<32x8xbf16> -> tensor<32x8xf32>
+  %b = sinter.cast %w : tensor<64x8xbf16> -> tensor<64x8xf32>
+  %p = sinter.dot_general %a, %b batch [] x [] contract [1] x [1] : (tensor<32x8xf32>, tensor<64x8xf32>) -> tensor<32x64xf32>
+  %z = sinter.slice %p starts [0, 0] limits [32, 61] strides [1, 1] : (tensor<32x64xf32>) -> tensor<32x61xf32>
+  %e = sinter.exp %z : tensor<32x61xf32>
+  %dw = sinter.dot_general %e, %a batch [] x [] contract [0] x [0] : (tensor<32x61xf32>, tensor<32x8xf32>) -> tensor<61x8xf32>
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %d = sinter.pad %e, %zero low [0, 0] high [0, 3] interior [0, 0] : (tensor<32x61xf32>, tensor<f32>) -> tensor<32x64xf32>
+  %dx = sinter.dot_general %d, %v batch [] x [] contract [1] x [0] : (tensor<32x64xf32>, tensor<64x8xf32>) -> tensor<32x8xf32>
+  return %dw, %dx : tensor<61x8xf32>, tensor<32x8xf32>
+}
+
 // The logits are a result, too: they alone are cut.
 // CHECK-LABEL: @logits_too
 // CHECK: %[[Z:.*]] = sinter.dot_general {{.*}} -> tensor<32x64xf32>
@@ -101,6 +123,22 @@ func.func @logits_too(%x: tensor<32x8xbf16>, %w: tensor<64x8xbf16>) -> (tensor<3
   %z = sinter.slice %p starts [0, 0] limits [32, 61] strides [1, 1] : (tensor<32x64xf32>) -> tensor<32x61xf32>
   %k = sinter.arg_reduce max %z {axis = 1 : i64} : (tensor<32x61xf32>) -> tensor<32xi64>
   return %z, %k : tensor<32x61xf32>, tensor<32xi64>
+}
+
+// Must not fire: what would be padded is a large result, too.
+// CHECK-LABEL: @large_result
+// CHECK: sinter.slice
+// CHECK: sinter.pad
+// CHECK: return
+func.func @large_result(%x: tensor<32x8xbf16>, %w: tensor<64x8xbf16>) -> (tensor<32x61xf32>, tensor<32x64xf32>) {
+  %a = sinter.cast %x : tensor<32x8xbf16> -> tensor<32x8xf32>
+  %b = sinter.cast %w : tensor<64x8xbf16> -> tensor<64x8xf32>
+  %p = sinter.dot_general %a, %b batch [] x [] contract [1] x [1] : (tensor<32x8xf32>, tensor<64x8xf32>) -> tensor<32x64xf32>
+  %z = sinter.slice %p starts [0, 0] limits [32, 61] strides [1, 1] : (tensor<32x64xf32>) -> tensor<32x61xf32>
+  %e = sinter.exp %z : tensor<32x61xf32>
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %d = sinter.pad %e, %zero low [0, 0] high [0, 3] interior [0, 0] : (tensor<32x61xf32>, tensor<f32>) -> tensor<32x64xf32>
+  return %e, %d : tensor<32x61xf32>, tensor<32x64xf32>
 }
 
 // Must not fire: the probabilities are a large result; a large operand would be padded; the last of equal elements
