@@ -31,6 +31,8 @@ struct DeviceTraits {
   bool convolvesIntoFloat32 = true;
   /// Kernels can be had as PTX.
   bool hasPtx = false;
+  /// Programs may also hold machine code for single architectures.
+  bool hasCubins = false;
   /// The order in which replicas are summed follows the machine.
   bool sumsReplicasInOwnOrder = false;
 };

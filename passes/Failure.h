@@ -22,6 +22,8 @@ inline constexpr llvm::StringLiteral kUnsupportedFailure = "unsupported";
 inline constexpr llvm::StringLiteral kUsageFailure = "usage";
 /// The request needs more memory than is allowed.
 inline constexpr llvm::StringLiteral kMemoryFailure = "memory";
+/// A program that the compiler starts does not work on this machine.
+inline constexpr llvm::StringLiteral kToolFailure = "tool";
 
 /// The location of errors about a whole module or function. Its name is that of
 /// the graph, which is not a node.

@@ -60,6 +60,12 @@ struct TargetCode {
   std::string features; // "+avx2,+fma,..." that running the code requires
 };
 
+/// A program that makes machine code of the text that a target generates.
+struct Assembler {
+  std::string name;   // with version and architectures; "" if none is used
+  std::string reason; // why none is used; "" if none was asked for
+};
+
 class Target {
 public:
   virtual ~Target() = default;
@@ -89,6 +95,9 @@ public:
   /// it can store a float32 result of 16-bit operands.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
                                llvm::ArrayRef<PostOp> postOps) const = 0;
+
+  /// What makes machine code besides the compiler itself.
+  virtual Assembler assembler() const { return {}; }
 
   /// Machine code for every `exec.kernel` of `module`.
   virtual mlir::FailureOr<TargetCode>

@@ -372,6 +372,9 @@ ExitCode Compilation::runOnce(const Phase &last) {
                  device.device + ": " + llvm::Twine(device.bytes.total()) +
                      " bytes, of which arena " +
                      llvm::Twine(device.bytes.arena));
+  if (code == kExitDone && isPlanned(last) &&
+      (isVerbose() || !options.remarks.empty()))
+    remarkAssemblers(*module_, devices);
   if (trace && problem.empty())
     problem = writeFile(options.trace,
                         [&](llvm::raw_ostream &os) { trace->write(os); });
@@ -441,7 +444,7 @@ ExitCode Compilation::checkExport() {
 ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
-  info.manifest = makeManifest(options, state, mainTarget(), *module_);
+  info.manifest = makeManifest(options, state, mainTarget(), devices, *module_);
   return describeExport(info);
 }
 
@@ -478,7 +481,8 @@ ExitCode Compilation::emit(CompiledProgram &program,
     result = mlir::success();
   }
   times.emplace_back("kernels", millisecondsSince(begin));
-  diagnostics_->settle(failed(result) ? "kernels" : "");
+  bool isDefect = failed(result) && !(*module_)->hasAttr(passes::kFailureAttr);
+  diagnostics_->settle(isDefect ? "kernels" : "");
   return failed(result) ? kExitFailed : kExitDone;
 }
 

@@ -139,10 +139,11 @@ static json::Object mixedRows(mlir::ModuleOp module) {
   return object;
 }
 
-std::string compiler::makeManifest(const Options &options,
-                                   const CompileState &state,
-                                   const passes::Target &target,
-                                   mlir::ModuleOp module) {
+std::string
+compiler::makeManifest(const Options &options, const CompileState &state,
+                       const passes::Target &target,
+                       llvm::ArrayRef<passes::ProgramDevice> devices,
+                       mlir::ModuleOp module) {
   json::Object manifest;
   manifest["sinter"] = versionText();
   if (!options.name.empty())
@@ -174,6 +175,9 @@ std::string compiler::makeManifest(const Options &options,
         trainingOptions(options, state, target, module);
   if (json::Object mixed = mixedRows(module); !mixed.empty())
     manifest[SINTER_MANIFEST_ROWS_MIXED_BY] = std::move(mixed);
+  for (const passes::ProgramDevice &device : devices)
+    if (std::string name = device.target->assembler().name; !name.empty())
+      manifest["assembler"] = name;
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());

@@ -17,7 +17,9 @@ namespace sinter::compiler {
 /// made at compile time. Contains no path and no time, so that equal
 /// compilations give equal bytes.
 std::string makeManifest(const Options &options, const CompileState &state,
-                         const passes::Target &target, mlir::ModuleOp module);
+                         const passes::Target &target,
+                         llvm::ArrayRef<passes::ProgramDevice> devices,
+                         mlir::ModuleOp module);
 
 /// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);

@@ -10,6 +10,7 @@
 #include "compiler/emit/OutputFile.h"
 #include "ir/Remarks.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/JSON.h"
 
 using namespace sinter;
@@ -56,6 +57,21 @@ RemarkFile::RemarkFile(const Options &options, const CompileState &state,
       print(os, tool_, remark);
     }
   });
+}
+
+void compiler::remarkAssemblers(mlir::ModuleOp module,
+                                llvm::ArrayRef<passes::ProgramDevice> devices) {
+  llvm::SmallPtrSet<const passes::Target *, 2> seen;
+  for (const passes::ProgramDevice &device : devices) {
+    if (!seen.insert(device.target).second)
+      continue;
+    passes::Assembler assembler = device.target->assembler();
+    if (!assembler.name.empty())
+      ir::remark("binary", "assembled by", module.getLoc(), assembler.name);
+    else if (!assembler.reason.empty())
+      ir::remark("binary", "without machine code", module.getLoc(),
+                 assembler.reason);
+  }
 }
 
 RemarkFile::~RemarkFile() {

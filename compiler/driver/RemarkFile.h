@@ -7,8 +7,9 @@
 #define SINTER_COMPILER_DRIVER_REMARKFILE_H
 
 #include "compiler/options/CompileState.h"
+#include "passes/Target.h"
 
-#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <string>
 
@@ -33,6 +34,11 @@ private:
   mlir::MLIRContext *context_;
   std::string lines_, text_;
 };
+
+/// Remarks for each target of `devices` what makes machine code of its text, or
+/// why nothing does.
+void remarkAssemblers(mlir::ModuleOp module,
+                      llvm::ArrayRef<passes::ProgramDevice> devices);
 
 } // namespace sinter::compiler
 

@@ -139,6 +139,26 @@ static std::string checkPlacement(const Options &options) {
          llvm::join(options.targets, ",") + " makes one for each target";
 }
 
+// --cubin=on needs a device that has cubins, and a program that holds them.
+static std::string checkCubin(const Options &options, bool wantsText) {
+  if (options.cubin != "on")
+    return "";
+  if (wantsText)
+    return "--cubin=on applies to programs, which --emit=trainer, --emit=lib "
+           "and --emit=obj write";
+  auto hasCubins = [&](StringRef device) {
+    return options.traitsOf(device).hasCubins;
+  };
+  if (llvm::any_of(options.targets, hasCubins) ||
+      llvm::any_of(options.devices, hasCubins) ||
+      llvm::any_of(options.placeRules, [&](StringRef rule) {
+        return hasCubins(rule.rsplit('=').second);
+      }))
+    return "";
+  return "--cubin=on needs --target=" +
+         options.kindsText(" or --target=", hasCubins);
+}
+
 // Checks that the flags for the output do not contradict each other.
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
@@ -157,6 +177,8 @@ static std::string checkOutput(const Options &options) {
       llvm::none_of(options.devices, hasPtx))
     return "--emit=ptx needs --target=" +
            options.kindsText(" or --target=", hasPtx);
+  if (std::string wrong = checkCubin(options, wantsText); !wrong.empty())
+    return wrong;
   if (options.emitKind() == "trainer" && !options.train.enabled)
     return "--emit=trainer needs --train";
   if (options.emitKind() == "lib" && options.train.enabled)

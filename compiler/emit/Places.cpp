@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Tables.h"
+#include "passes/Failure.h"
 #include "passes/plan/Footprint.h"
 
 using namespace mlir;
@@ -87,8 +88,11 @@ compiler::generateForPlaces(ModuleOp module, const passes::Target &target,
         (options.form == passes::CodeForm::Ptx && !own->traits().hasPtx))
       continue;
     FailureOr<passes::TargetCode> code = own->generateKernels(*part, options);
-    if (failed(code))
+    if (failed(code)) {
+      if (Attribute kind = (*part)->getAttr(passes::kFailureAttr))
+        module->setAttr(passes::kFailureAttr, kind);
       return failure();
+    }
     for (auto &[kernel, copy] : copies)
       kernel->setAttrs(copy->getAttrDictionary());
     llvm::move(code->objects, std::back_inserter(all.objects));

@@ -275,6 +275,25 @@ static json::Array workspacesJson(const sinter_artifact &artifact) {
   return list;
 }
 
+static llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
+  return {artifact.images, artifact.numImages};
+}
+
+static const char *imageKind(const sinter_image &image) {
+  return image.kind == SINTER_IMAGE_CUBIN ? "cubin"
+         : image.kind == SINTER_IMAGE_PTX ? "PTX"
+                                          : "?";
+}
+
+static json::Array imagesJson(const sinter_artifact &artifact) {
+  json::Array list;
+  for (const sinter_image &image : images(artifact))
+    list.push_back(json::Object{{"kind", imageKind(image)},
+                                {"arch", "sm_" + std::to_string(image.arch)},
+                                {"bytes", image.sizeBytes}});
+  return list;
+}
+
 static json::Object summaryJson(const sinter_artifact &artifact) {
   json::Array list;
   for (const sinter_entry &entry : entries(artifact)) {
@@ -317,6 +336,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
       {"constants_bytes", artifact.constantsBytes},
       {"workspace_bytes", workspacesJson(artifact)},
       {"kernels", artifact.numKernels},
+      {"images", imagesJson(artifact)},
       {"manifest", manifest ? std::move(*manifest) : json::Value(nullptr)}};
 }
 
@@ -358,6 +378,10 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
                                : "none")
        << (artifact.numPlaces ? " on " + deviceName(artifact, place) : "");
   os << " for library calls\n";
+  for (const sinter_image &image : images(artifact))
+    os << "image    " << imageKind(image) << " for sm_" << image.arch
+       << (image.kind == SINTER_IMAGE_PTX ? " and newer, " : ", ")
+       << bytesText(image.sizeBytes) << "\n";
 }
 
 //===----------------------------------------------------------------------===//

@@ -341,6 +341,13 @@ static const OptionRow rows[] = {
     {"--gpu-arch", "sm_80,sm_90|native",
      "GPU architectures; default sm_80,sm_90 for cuda, sm_90 for sim",
      kTargetGroup, kCompile, storeGpuArchs},
+    {"--cubin", "auto|on|off",
+     "adds machine code for the GPU architectures (default sm_90) to the PTX, "
+     "made by ptxas; auto: if ptxas is found",
+     kTargetGroup, kSinterc,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.cubin, "auto|on|off");
+     }},
     {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
      "CPU to compile for; default native", kTargetGroup, kCompile,
      [](Options &o, StringRef v) -> std::string {

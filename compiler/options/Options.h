@@ -96,6 +96,7 @@ struct Options {
   bool logPlacement = false;
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
+  std::string cubin = "auto";
   std::vector<std::string> libraries = {"all"};
   std::optional<int64_t> batch;
   std::vector<std::pair<std::string, int64_t>> dims;

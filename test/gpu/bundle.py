@@ -56,9 +56,12 @@ class Bundle:
             self.add(os.path.join(MODELS, name), "models")
 
     def compile(self, model, file, *options, target=None):
-        """A program for any x86-64 of the last ten years, as FOLDER/file."""
+        """A program for any x86-64 of the last ten years, as FOLDER/file. It has cubins only if
+        `options` ask for them, since the archive is limited."""
         run([self.tool("sinterc"), model.replace("%models", MODELS), "-o", self.path(file),
-             f"--target={target or self.target}", "--mcpu=x86-64-v3", *options])
+             f"--target={target or self.target}", "--mcpu=x86-64-v3", *options,
+             *([] if any(option.startswith("--cubin") for option in options)
+               else ["--cubin=off"])])
         header = os.path.splitext(self.path(file))[0] + ".h"
         if os.path.exists(header):
             os.remove(header)

@@ -1,20 +1,22 @@
-"""Loads the PTX of every program, without running it: what the driver's compiler refuses.
+"""Loads the PTX and the cubins of every program, without running them: what the driver refuses.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-prepare() finds the texts in the programs, each once, and writes where they lie. The loading is
-divided among processes, since a driver compiles for some minutes in all.
+prepare() finds them in the programs, each once, and writes where they lie. The loading is
+divided among processes, since a driver compiles PTX for some minutes in all.
 """
 
 import hashlib
 import os
 import re
+import struct
 
 from results import TimeIsUp, execute, lastLine
 
 GROUP = "load"
 PROBE = "sinter-gpu-probe"
 TEXT = re.compile(rb"\.version \d+\.\d+\n\.target sm_(\d+)")
+CUBIN = re.compile(rb"\x7fELF\x02.{13}\xbe\0", re.S)  # of the machine EM_CUDA
 
 
 def texts(path):
@@ -28,6 +30,21 @@ def texts(path):
             yield found.start(), text, int(found.group(1))
 
 
+def cubins(path):
+    """(offset, bytes, architecture) of each cubin in a file; see test/runtime/Cubin.cpp."""
+    with open(path, "rb") as file:
+        data = file.read()
+    for found in CUBIN.finditer(data):
+        head = data[found.start():found.start() + 64]
+        if len(head) < 64:
+            continue
+        programs, sections, flags = struct.unpack_from("<QQI", head, 32)
+        programSize, programCount, sectionSize, sectionCount = struct.unpack_from("<4H", head, 54)
+        size = max(programs + programSize * programCount, sections + sectionSize * sectionCount)
+        yield (found.start(), data[found.start():found.start() + size],
+               flags >> (8 if head[8] >= 8 else 0) & 0xff)
+
+
 def prepare(bundle):
     """ptx.json; the largest first."""
     known, entries = set(), []
@@ -35,30 +52,33 @@ def prepare(bundle):
         name = os.path.relpath(path, bundle.out)
         if name.startswith(("bin/", "lib/", "models/")) or name.endswith((".json", ".npz", ".py")):
             continue
-        for offset, text, architecture in texts(path):
-            key = hashlib.sha256(text).digest()
-            if key not in known:
-                known.add(key)
-                entries.append({"file": name, "offset": offset, "size": len(text),
-                                "arch": architecture})
+        for kind, parts_ in (("PTX", texts(path)), ("cubin", cubins(path))):
+            for offset, part, architecture in parts_:
+                key = hashlib.sha256(part).digest()
+                if key not in known:
+                    known.add(key)
+                    entries.append({"file": name, "offset": offset, "size": len(part),
+                                    "arch": architecture, "kind": kind})
     bundle.write("ptx", sorted(entries, key=lambda entry: -entry["size"]))
 
 
 def parts(context):
-    """{name: entries}: what a GPU of compute capability 9.0 loads, in two halves, and then what
-    an older one does."""
-    entries = context.list("ptx")
+    """{name: entries}: the PTX that a GPU of compute capability 9.0 loads, in two halves, its
+    cubins, and then the PTX of an older one."""
+    cubins_ = [entry for entry in context.list("ptx") if entry["kind"] == "cubin"]
+    entries = [entry for entry in context.list("ptx") if entry["kind"] == "PTX"]
     newest = max((entry["arch"] for entry in entries), default=0)
     mine = [entry for entry in entries if entry["arch"] == newest]
     others = [entry for entry in entries if entry["arch"] != newest]
-    return {"first half": mine[::2], "second half": mine[1::2], "older": others}
+    return {"first half": mine[::2], "cubins": cubins_, "second half": mine[1::2],
+            "older": others}
 
 
 def check(context, results, name, entries, seconds):
     """One row: the entries, loaded by as many processes as there are cores."""
     begin = results.seconds()
     if not entries:
-        return results.skip(GROUP, [name], "the folder has no such PTX")
+        return results.skip(GROUP, [name], "the folder has none")
     if context.left() < 1:
         return results.skip(GROUP, [name], "no time left")
     count = min(os.cpu_count() or 1, 16, len(entries))
@@ -88,7 +108,8 @@ def check(context, results, name, entries, seconds):
         why = lastLine(missing[0].stderr) if missing else "no time left for all: " + "; ".join(
             lastLine(process.stdout) for process in done if process and process.returncode)
         return results.skip(GROUP, [name], why)
-    return results.add(GROUP, name, "passed", taken, f"{len(entries)} PTX by {count} processes")
+    return results.add(GROUP, name, "passed", taken,
+                       f"{len(entries)} {entries[0]['kind']} by {count} processes")
 
 
 def run(context, results):

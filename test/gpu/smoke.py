@@ -47,10 +47,12 @@ def binary(name, *words, needs=("driver",)):
 
 def prepare(bundle):
     """smoke.json: what the probe of graphs runs, with the names of the functions in it. Small
-    programs are for the simulated device, so two with PTX are added."""
+    programs are for the simulated device, so two with PTX are added, and a cubin where ptxas
+    is."""
     if bundle.small and "cuda" in bundles.run([bundle.tool("sinterc"), "--list-devices"]):
         for program in list(mappings.mappings())[:2]:
-            bundle.compileText(program, f"ptx/{programs.fileName(program.name)}.so", target="cuda")
+            bundle.compileText(program, f"ptx/{programs.fileName(program.name)}.so",
+                               "--cubin=auto", target="cuda")
     replays = []
     for entry in bundle.read("simulated"):
         if entry["name"] in ("staged tickets", "array of parameters", "lenet, libraries"):
@@ -72,6 +74,7 @@ def table(context):
     yield Probe("versions and paths", ["versions"], needs=())
     yield binary("driver", "driver", needs=())
     yield Probe("load PTX, first half", ["load", "first half"])
+    yield Probe("load cubins", ["load", "cubins"])
     yield Probe("one kernel of each mapping",
                 ["simulated", *(program.name for program in mappings.mappings())])
     yield Probe("staged tickets", ["simulated", "staged tickets"])

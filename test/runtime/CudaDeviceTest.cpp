@@ -146,19 +146,60 @@ TEST_CASE("cuda: the image of the architecture, else the nearest older PTX",
   one.image(SINTER_IMAGE_PTX, 90);
   one.image(SINTER_IMAGE_CUBIN, 90);
   one.image(SINTER_IMAGE_CUBIN, 80);
-  auto best = [&](unsigned arch) { return bestImage(one.artifact, arch); };
-  CHECK(best(75) == nullptr);
-  CHECK(best(80) == &one.images[3]);
-  CHECK(best(86) == &one.images[0]);
-  CHECK(best(90) == &one.images[2]);
-  CHECK(best(100) == &one.images[1]);
-  CHECK(best(120) == &one.images[1]);
+  auto usable = [&](unsigned arch) {
+    std::vector<long> numbers;
+    for (const sinter_image *image : usableImages(one.artifact, arch))
+      numbers.push_back(image - one.images.data());
+    return numbers;
+  };
+  CHECK(usable(75).empty());
+  CHECK(usable(80) == std::vector<long>{3, 0});
+  CHECK(usable(86) == std::vector<long>{0});
+  CHECK(usable(90) == std::vector<long>{2, 1});
+  CHECK(usable(100) == std::vector<long>{1});
+  CHECK(usable(120) == std::vector<long>{1});
 
   FakeDriver fake({{"Turing", 7, 5, uint64_t(1) << 30}});
   auto device = makeDevice(fake);
   checkLine(device->checkCode(one.artifact), SINTER_DEVICE_FAILED,
             "sm_80 and newer, sm_90 and newer, sm_90, sm_80; cuda:0 (Turing) "
             "is sm_75");
+}
+
+TEST_CASE("cuda: PTX takes the place of a cubin that the driver refuses",
+          "[cuda]") {
+  FakeDriver fake;
+  auto context = CudaContext::create(fake.table(), 0);
+  REQUIRE(context.ok());
+  CurrentContext current(fake.table(), (*context)->handle());
+  OneKernel one;
+  one.image(SINTER_IMAGE_CUBIN, 90);
+  {
+    auto module = CudaModule::load(**context, one.artifact);
+    REQUIRE(module.ok());
+    CHECK((*module)->image() == &one.images[1]);
+    CHECK(fake.calls["moduleLoadDataEx"] == 1);
+  }
+  fake.failCall("moduleLoadDataEx", 1, result::noBinaryForGpu);
+  {
+    auto module = CudaModule::load(**context, one.artifact);
+    REQUIRE(module.ok());
+    CHECK((*module)->image() == &one.images[0]);
+    CHECK(fake.calls["moduleLoadDataEx"] == 3);
+  }
+  // If the driver takes neither, both reasons are told.
+  OneKernel broken;
+  broken.text = "(";
+  broken.image(SINTER_IMAGE_CUBIN, 90);
+  fake.failCall("moduleLoadDataEx", 1, result::noBinaryForGpu);
+  Status refused = CudaModule::load(**context, broken.artifact).status();
+  checkLine(refused, SINTER_DEVICE_FAILED, "cubin for sm_90: CUDA_ERROR_209");
+  checkLine(refused, SINTER_DEVICE_FAILED, "PTX for sm_80: CUDA_ERROR_218");
+  // Without memory there is no second try.
+  fake.failCall("moduleLoadDataEx", 1, result::outOfMemory);
+  checkLine(CudaModule::load(**context, one.artifact).status(),
+            SINTER_OUT_OF_MEMORY, "cubin for sm_90");
+  CHECK(fake.violations.empty());
 }
 
 TEST_CASE("cuda: kernels that cannot be loaded or launched are named",

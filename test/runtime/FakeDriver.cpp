@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/FakeDriver.h"
+#include "test/runtime/Cubin.h"
 
 #include <algorithm>
 #include <cstring>
@@ -543,8 +544,19 @@ struct FakeCalls {
           std::strcpy(static_cast<char *>(values[i]), d.jitLog.c_str());
       return code;
     }
-    // ".entry NAME(.param .u64 a, .param .align 8 .b8 b[24])" is a kernel.
     auto module = std::make_unique<FakeDriver::Module>();
+    if (auto cubin = readCubin(image)) {
+      const FakeDevice &setup = d.devices_[size_t(d.current_.back()->device)];
+      if (cubin->arch != unsigned(10 * setup.major + setup.minor))
+        return result::noBinaryForGpu;
+      // Kernels of which it is not known what parameters they take.
+      for (const std::string &kernel : cubin->kernels)
+        module->parameters[kernel];
+      *handle = asHandle<ModuleHandle>(module.get());
+      d.modules_.emplace(module.get(), std::move(module));
+      return result::success;
+    }
+    // ".entry NAME(.param .u64 a, .param .align 8 .b8 b[24])" is a kernel.
     std::string text = static_cast<const char *>(image);
     auto number = [&](char c) {
       return std::count(text.begin(), text.end(), c);

@@ -44,7 +44,19 @@ makeCudaTarget(const compiler::Options &options, std::string &error) {
   cudaOptions.libraries = librariesOf(options);
   if (!readGpuArchs(options, cudaOptions.archs, cudaOptions.archs, error))
     return nullptr;
-  return cuda::createCudaTarget(cudaOptions);
+  if (!options.gpuArchs.empty())
+    cudaOptions.cubinArchs = cudaOptions.archs;
+  // A program that is compiled to run here and now holds PTX: its driver
+  // compiles that for one GPU, and keeps the result for the next time.
+  if (options.tool == "sinterc")
+    cudaOptions.cubins = options.cubin == "off"  ? cuda::Cubins::Off
+                         : options.cubin == "on" ? cuda::Cubins::On
+                                                 : cuda::Cubins::IfFound;
+  std::unique_ptr<passes::Target> target =
+      cuda::createCudaTarget(cudaOptions, error);
+  if (!target)
+    error = "--cubin=on: " + error;
+  return target;
 }
 
 static std::unique_ptr<passes::Target>

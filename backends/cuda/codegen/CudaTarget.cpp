@@ -6,12 +6,16 @@
 #include "backends/cuda/codegen/CudaTarget.h"
 #include "backends/cuda/codegen/LibraryCalls.h"
 #include "backends/cuda/codegen/Nvptx.h"
+#include "backends/cuda/codegen/Ptxas.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
+#include "passes/Failure.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <mutex>
 
 using namespace mlir;
 
@@ -130,17 +134,73 @@ public:
     passes::TargetCode code;
     for (auto [arch, list] : llvm::zip_equal(archs, *kernels))
       code.images.push_back({/*isBinary=*/false, arch, joinPtx(list, arch)});
+    if (!kernels->front().empty() &&
+        failed(addCubins(module, codeGen.threads, code.images)))
+      return failure();
     return code;
   }
 
+  passes::Assembler assembler() const override {
+    const Ptxas *found = ptxas();
+    if (!found)
+      return {"", whyNoPtxas};
+    std::string name = "ptxas " + found->version() + " for ";
+    for (auto [i, arch] : llvm::enumerate(options.cubinArchs))
+      name += (i ? ", sm_" : "sm_") + std::to_string(arch);
+    return {name, ""};
+  }
+
+  /// Searched for when it is needed first; null without one.
+  const Ptxas *ptxas() const {
+    std::call_once(isSearched, [&] {
+      if (options.cubins != Cubins::Off)
+        assemblerOfPtx = Ptxas::find(whyNoPtxas);
+    });
+    return assemblerOfPtx ? &*assemblerOfPtx : nullptr;
+  }
+
+  std::string whyNotUsable() const {
+    return options.cubins == Cubins::On && !ptxas() ? whyNoPtxas : "";
+  }
+
 private:
+  /// Assembles the PTX of `images` and appends the cubins.
+  LogicalResult addCubins(ModuleOp module, unsigned threads,
+                          std::vector<passes::KernelImage> &images) const {
+    if (!ptxas())
+      return success();
+    SmallVector<Ptxas::Job> jobs;
+    for (const passes::KernelImage &image : images)
+      if (llvm::is_contained(options.cubinArchs, image.arch))
+        jobs.push_back({image.arch, image.bytes});
+    Ptxas::Failure why;
+    auto cubins = ptxas()->assemble(jobs, threads, why);
+    if (!cubins)
+      return why.isRejected ? passes::emitModuleError(module) << why.text
+                            : passes::emitFailure(module, passes::kToolFailure)
+                                  << why.text;
+    std::vector<passes::KernelImage> made;
+    for (auto [job, cubin] : llvm::zip_equal(jobs, *cubins))
+      made.push_back({/*isBinary=*/true, job.arch, std::move(cubin)});
+    llvm::move(made, std::back_inserter(images));
+    return success();
+  }
+
   CudaOptions options;
+  mutable std::once_flag isSearched;
+  mutable std::optional<Ptxas> assemblerOfPtx;
+  mutable std::string whyNoPtxas;
 };
 
 } // namespace
 
-std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options) {
-  return std::make_unique<CudaTarget>(options);
+std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options,
+                                                 std::string &error) {
+  auto target = std::make_unique<CudaTarget>(options);
+  error = target->whyNotUsable();
+  if (!error.empty())
+    return nullptr;
+  return target;
 }
 
 const passes::DeviceKind &kind() {
@@ -150,6 +210,7 @@ const passes::DeviceKind &kind() {
     traits.hasExpensiveLaunches = true;
     traits.hasTensorCores = true;
     traits.hasPtx = true;
+    traits.hasCubins = true;
     traits.convolvesIntoFloat32 = false; // by cuDNN
     traits.sumsReplicasInOwnOrder = true;
     return passes::DeviceKind{"cuda", traits};

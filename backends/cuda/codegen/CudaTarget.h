@@ -16,9 +16,16 @@ struct LibraryUse {
   bool conv = true;   // cuDNN; also attention
 };
 
+/// Whether programs get machine code besides PTX: only if ptxas is found, or by
+/// request.
+enum class Cubins { Off, IfFound, On };
+
 struct CudaOptions {
   /// Architectures to generate PTX for, ascending: 80, 90.
   std::vector<unsigned> archs = {80, 90};
+  /// Those of them that also get a cubin.
+  std::vector<unsigned> cubinArchs = {90};
+  Cubins cubins = Cubins::Off;
   LibraryUse libraries;
 };
 
@@ -46,7 +53,10 @@ private:
   LibraryUse libraries;
 };
 
-std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options);
+/// Null if `options` want cubins and no ptxas can make them; `error` then says
+/// why.
+std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options,
+                                                 std::string &error);
 
 /// "cuda".
 const passes::DeviceKind &kind();

@@ -210,7 +210,8 @@ std::vector<std::string> CudaDevice::report() const {
 }
 
 Status CudaDevice::checkCode(const sinter_artifact &artifact) const {
-  if (!hasGpuKernels(artifact) || bestImage(artifact, context_->facts().arch()))
+  if (!hasGpuKernels(artifact) ||
+      !usableImages(artifact, context_->facts().arch()).empty())
     return {};
   std::string has;
   for (uint32_t i = 0; i < artifact.numImages; ++i)

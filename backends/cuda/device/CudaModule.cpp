@@ -20,20 +20,24 @@ bool cuda::hasGpuKernels(const sinter_artifact &artifact) {
       [](const sinter_kernel_desc &kernel) { return !kernel.cpu; });
 }
 
-const sinter_image *cuda::bestImage(const sinter_artifact &artifact,
-                                    unsigned arch) {
-  const sinter_image *best = nullptr;
+std::vector<const sinter_image *>
+cuda::usableImages(const sinter_artifact &artifact, unsigned arch) {
+  const sinter_image *cubin = nullptr, *ptx = nullptr;
   for (uint32_t i = 0; i < artifact.numImages; ++i) {
     const sinter_image &image = artifact.images[i];
     // A cubin runs only on its own architecture (and on newer minor versions,
     // but for those the PTX of the newer one is as good).
     if (image.kind == SINTER_IMAGE_CUBIN && image.arch == arch)
-      return &image;
+      cubin = &image;
     if (image.kind == SINTER_IMAGE_PTX && image.arch <= arch &&
-        (!best || image.arch > best->arch))
-      best = &image;
+        (!ptx || image.arch > ptx->arch))
+      ptx = &image;
   }
-  return best;
+  std::vector<const sinter_image *> usable;
+  for (const sinter_image *image : {cubin, ptx})
+    if (image)
+      usable.push_back(image);
+  return usable;
 }
 
 std::string cuda::launchText(const sinter_kernel_desc &kernel) {
@@ -47,11 +51,8 @@ CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   module->table_ = artifact.kernels;
   if (!hasGpuKernels(artifact))
     return module;
-  const sinter_image *image = bestImage(artifact, context.facts().arch());
-  if (!image)
-    return Status(SINTER_DEVICE_FAILED,
-                  "the program has no kernels for this GPU");
-  SINTER_RETURN_IF_ERROR(module->loadImage(*image));
+  SINTER_RETURN_IF_ERROR(
+      module->loadImages(usableImages(artifact, context.facts().arch())));
   uint32_t mostBuffers = 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
     if (artifact.kernels[i].cpu) {
@@ -77,14 +78,31 @@ static std::string firstLine(const char *log) {
   return line;
 }
 
+// A driver that is older than the toolkit of the cubin may refuse it; the PTX
+// gives the same kernels, after the driver has compiled it.
+Status CudaModule::loadImages(const std::vector<const sinter_image *> &images) {
+  if (images.empty())
+    return {SINTER_DEVICE_FAILED, "the program has no kernels for this GPU"};
+  std::string refusals;
+  for (const sinter_image *image : images) {
+    Status status = loadImage(*image);
+    if (status.ok() || status.code() == SINTER_OUT_OF_MEMORY)
+      return status;
+    refusals += (refusals.empty() ? "" : "; ") + status.message();
+  }
+  return {SINTER_DEVICE_FAILED, refusals};
+}
+
 Status CudaModule::loadImage(const sinter_image &image) {
   char log[4096] = "";
   int options[] = {jitErrorLog, jitErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
   DriverResult code = context_.driver().moduleLoadDataEx(&module_, image.bytes,
                                                          2, options, values);
-  if (code == result::success)
+  if (code == result::success) {
+    image_ = &image;
     return {};
+  }
   std::string line = firstLine(log);
   return {code == result::outOfMemory ? SINTER_OUT_OF_MEMORY
                                       : SINTER_DEVICE_FAILED,

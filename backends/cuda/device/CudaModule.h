@@ -17,19 +17,20 @@ namespace sinter::cuda {
 /// be for the CPU.
 bool hasGpuKernels(const sinter_artifact &artifact);
 
-/// The image that a GPU of compute capability `arch` (90: 9.0) should load: a
-/// cubin of exactly this architecture, else the PTX of the newest architecture
-/// that is not above it; null if there is neither.
-const sinter_image *bestImage(const sinter_artifact &artifact, unsigned arch);
+/// The images that a GPU of compute capability `arch` (90: 9.0) can run, the
+/// best one first: a cubin of exactly this architecture, and the PTX of the
+/// newest architecture that is not above it.
+std::vector<const sinter_image *> usableImages(const sinter_artifact &artifact,
+                                               unsigned arch);
 
 /// "kernel matmul_3 (grid 8x1x1, block 256x1x1, 0 bytes of shared memory)".
 std::string launchText(const sinter_kernel_desc &kernel);
 
 class CudaModule final : public rt::KernelModule {
 public:
-  /// Loads the best image and finds every kernel. The context must be current.
-  /// Errors are one line. They quote the driver's log if it rejects PTX, or
-  /// name the kernel that the GPU cannot launch.
+  /// Loads the best image that the driver takes and finds every kernel. The
+  /// context must be current. Errors are one line. They quote the driver's log
+  /// if it rejects the images, or name the kernel that the GPU cannot launch.
   static rt::Result<std::unique_ptr<CudaModule>>
   load(const CudaContext &context, const sinter_artifact &artifact);
   ~CudaModule() override;
@@ -41,14 +42,18 @@ public:
   const sinter_kernel_desc &desc(uint32_t number) const {
     return table_[number];
   }
+  /// The image that was loaded; null if no kernel is for a GPU.
+  const sinter_image *image() const { return image_; }
 
 private:
   explicit CudaModule(const CudaContext &context) : context_(context) {}
+  rt::Status loadImages(const std::vector<const sinter_image *> &images);
   rt::Status loadImage(const sinter_image &image);
   rt::Status findKernel(const sinter_kernel_desc &kernel);
 
   const CudaContext &context_;
   const sinter_kernel_desc *table_ = nullptr;
+  const sinter_image *image_ = nullptr;
   ModuleHandle module_ = nullptr;
   std::vector<FunctionHandle> functions_;
   std::vector<void *> parameters_; // addresses of the arguments of one launch

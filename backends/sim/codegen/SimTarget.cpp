@@ -73,6 +73,7 @@ const passes::DeviceKind &kind() {
     passes::DeviceTraits traits = cuda::kind().traits;
     traits.maxDevices = 8;
     traits.isSimulated = true;
+    traits.hasCubins = false;
     traits.sumsReplicasInOwnOrder = false;
     return passes::DeviceKind{"sim", traits};
   }();

@@ -68,8 +68,9 @@ template <class Call> void setPostOps(Call &call, const Kinds &kinds) {
 struct Program {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string problem;
   std::unique_ptr<passes::Target> target =
-      cuda::createCudaTarget(cuda::CudaOptions());
+      cuda::createCudaTarget(cuda::CudaOptions(), problem);
 
   explicit Program(const std::string &body) {
     context.loadDialect<ir::SinterDialect, exec::ExecDialect,

@@ -101,6 +101,7 @@ SAME = {
     "--output": FILES, "--emit": FILES, "--name": "names symbols",
     "--unchecked-indices": "only refuses less", "--state": "is for inference",
     "--check": PRINTS, "--train": "makes the trainer", "--gpu-arch": SAME_BITS,
+    "--cubin": SAME_BITS,
     "--save-precision-plan": FILES,
     "--calibrate": "acts as --precision-plan: ops_of_other_precision",
     "--log-placement": PRINTS, "--list-devices": PRINTS, "--memory-limit": SAME_BITS,

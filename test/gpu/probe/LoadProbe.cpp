@@ -2,13 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Loads the PTX that is embedded in programs, without running it, and looks up
-// every kernel in it.
+// Loads the PTX and the cubins that are embedded in programs, without running
+// them, and looks up every kernel in them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/device/CudaContext.h"
 #include "test/gpu/probe/Probe.h"
+#include "test/runtime/Cubin.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -20,15 +21,17 @@ using namespace sinter::probe;
 
 namespace {
 
-/// The names after ".entry".
-std::vector<std::string> kernelsOf(const std::string &ptx) {
+/// The functions of a cubin, or in PTX the names after ".entry".
+std::vector<std::string> kernelsOf(const std::string &image) {
+  if (auto cubin = test::readCubin(image.data()))
+    return cubin->kernels;
   std::vector<std::string> names;
   const std::string entry = ".entry ";
-  for (size_t at = ptx.find(entry); at != std::string::npos;
-       at = ptx.find(entry, at + 1)) {
+  for (size_t at = image.find(entry); at != std::string::npos;
+       at = image.find(entry, at + 1)) {
     const size_t begin = at + entry.size();
     names.push_back(
-        ptx.substr(begin, ptx.find_first_of("( \n", begin) - begin));
+        image.substr(begin, image.find_first_of("( \n", begin) - begin));
   }
   return names;
 }
@@ -45,14 +48,14 @@ std::string readPart(const std::string &path, uint64_t offset,
 }
 
 /// Empty if the driver takes it.
-std::string load(const DriverTable &driver, const std::string &ptx,
+std::string load(const DriverTable &driver, const std::string &image,
                  const std::vector<std::string> &kernels) {
   char log[8192] = "";
   int options[] = {jitErrorLog, jitErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
   ModuleHandle module = nullptr;
   DriverResult code =
-      driver.moduleLoadDataEx(&module, ptx.c_str(), 2, options, values);
+      driver.moduleLoadDataEx(&module, image.c_str(), 2, options, values);
   if (code != result::success)
     return errorText(driver, code) + "\n" + log;
   for (const std::string &kernel : kernels) {
@@ -95,11 +98,11 @@ void probe::probeLoad(Report &report) {
         report.skip(name);
         continue;
       }
-      const std::string ptx = readPart(path, offset, sizeBytes);
-      const std::vector<std::string> kernels = kernelsOf(ptx);
-      std::string wrong = ptx.size() != sizeBytes ? "the file is shorter"
-                          : kernels.empty()       ? "there is no kernel"
-                                                  : load(*driver, ptx, kernels);
+      const std::string image = readPart(path, offset, sizeBytes);
+      const std::vector<std::string> kernels = kernelsOf(image);
+      std::string wrong = image.size() != sizeBytes ? "the file is shorter"
+                          : kernels.empty()         ? "there is no kernel"
+                                            : load(*driver, image, kernels);
       report.add(name, wrong.empty() ? "ok" : "failed",
                  wrong.empty() ? std::to_string(kernels.size()) + " kernels"
                                : wrong);
