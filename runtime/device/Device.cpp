@@ -38,6 +38,13 @@ Result<std::unique_ptr<Communicator>> Device::joinGroup(const sinter_rank &) {
                 "device '" + name() + "' cannot work with other replicas");
 }
 
+Status Device::prepareGather() {
+  return {SINTER_UNSUPPORTED, "device '" + name() + "' cannot gather rows"};
+}
+Status Device::gatherRows(Stream &, const RowGather &) {
+  return prepareGather();
+}
+
 void Device::beginRange(const char *) {}
 void Device::endRange() {}
 

@@ -17,6 +17,7 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/DeviceOptions.h"
 #include "runtime/device/Library.h"
+#include "runtime/device/RowGather.h"
 #include "runtime/device/Stream.h"
 
 #include <cstdint>
@@ -127,6 +128,13 @@ public:
                               const void *from, uint64_t sizeBytes) = 0;
   virtual Status fill(Stream &stream, void *to, uint8_t value,
                       uint64_t sizeBytes) = 0;
+
+  /// Prepares gatherRows(). By default fails with one line: the device has
+  /// none.
+  virtual Status prepareGather();
+  /// Copies rows within this device; `gather` itself may change when this
+  /// returns.
+  virtual Status gatherRows(Stream &stream, const RowGather &gather);
 
   /// Makes every kernel of `artifact`, which must outlive the result, ready to
   /// launch. The artifact was checked, by checkCode too.

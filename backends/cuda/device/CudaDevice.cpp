@@ -10,6 +10,7 @@
 #include "backends/cuda/device/CudaHandles.h"
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
+#include "backends/cuda/device/GatherModule.h"
 #include "backends/cuda/device/LibraryInContext.h"
 #include "backends/cuda/device/Nvtx.h"
 #include "runtime/base/NumberText.h"
@@ -83,6 +84,8 @@ public:
                       const void *from, uint64_t sizeBytes) override;
   Status fill(Stream &stream, void *to, uint8_t value,
               uint64_t sizeBytes) override;
+  Status prepareGather() override;
+  Status gatherRows(Stream &stream, const RowGather &gather) override;
   Result<std::unique_ptr<KernelModule>>
   loadKernels(const sinter_artifact &artifact) override;
   Status launch(Stream &stream, KernelModule &module, uint32_t kernel,
@@ -121,7 +124,8 @@ private:
   LibraryFactory makeLibrary_;
   GroupFactory groups_;
   std::unique_ptr<Library> library_; // created when first needed
-  StreamHandle setup_ = nullptr;     // clears new memory
+  std::unique_ptr<GatherModule> gather_;
+  StreamHandle setup_ = nullptr; // clears new memory
   Launches launches_;
   std::set<DeviceNumber> peers_; // devices that copies came from
   Status failure_;               // a failure of the whole device
@@ -190,6 +194,7 @@ Status CudaDevice::start() {
 CudaDevice::~CudaDevice() {
   CurrentContext current(driver_, context_->handle());
   library_.reset();
+  gather_.reset();
   if (setup_)
     (void)driver_.streamDestroy(setup_);
   arena_.release();
@@ -439,6 +444,26 @@ Status CudaDevice::fill(Stream &stream, void *to, uint8_t value,
   return checkQueued(
       driver_.memsetD8Async(addressOf(to), value, sizeBytes, handleOf(stream)),
       stream, "filling memory");
+}
+
+Status CudaDevice::prepareGather() {
+  SINTER_RETURN_IF_ERROR(failure_);
+  if (gather_)
+    return {};
+  CurrentContext current(driver_, context_->handle());
+  Result<std::unique_ptr<GatherModule>> module = GatherModule::load(driver_);
+  if (module.ok())
+    gather_ = std::move(*module);
+  return module.status();
+}
+
+Status CudaDevice::gatherRows(Stream &stream, const RowGather &gather) {
+  SINTER_RETURN_IF_ERROR(failure_);
+  CurrentContext current(driver_, context_->handle());
+  const DriverResult code = gather_->launch(gather, handleOf(stream));
+  launches_.last = &gather_->lastLaunch();
+  ++launches_.count;
+  return checkQueued(code, stream, "gathering rows");
 }
 
 Result<std::unique_ptr<KernelModule>>

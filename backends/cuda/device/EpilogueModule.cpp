@@ -15,7 +15,7 @@ using rt::Result;
 using rt::Status;
 
 const char *sinter::cuda::epiloguePtx() {
-#ifdef SINTER_EPILOGUE_PTX
+#ifdef SINTER_DEVICE_PTX
   static constexpr char text[] =
 #include "backends/cuda/device/EpilogueKernel.inc"
       ;

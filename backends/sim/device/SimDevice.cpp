@@ -8,6 +8,7 @@
 #include "backends/cuda/library/NcclGroup.h"
 #include "backends/cuda/library/PlanCache.h"
 #include "backends/sim/device/DeviceMemory.h"
+#include "backends/sim/device/SimGather.h"
 #include "backends/sim/device/SimKernels.h"
 #include "backends/sim/device/SimReport.h"
 #include "backends/sim/device/Timeline.h"
@@ -85,6 +86,12 @@ public:
                       const void *from, uint64_t sizeBytes) override;
   Status fill(rt::Stream &stream, void *to, uint8_t value,
               uint64_t sizeBytes) override;
+  Status prepareGather() override { return timeline_.status(); }
+  Status gatherRows(rt::Stream &stream, const rt::RowGather &gather) override {
+    return queued(stream, timeline_.enqueue(of(stream), [this, gather] {
+      return sim::gatherRows(memory_, gather);
+    }));
+  }
 
   Result<std::unique_ptr<rt::KernelModule>>
   loadKernels(const sinter_artifact &artifact) override;

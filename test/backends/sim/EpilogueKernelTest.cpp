@@ -27,7 +27,7 @@ namespace {
 
 /// A kernel whose structure is passed by its address.
 std::unique_ptr<SimKernel> load(const char *name) {
-  std::ifstream file(SINTER_EPILOGUE_IR);
+  std::ifstream file(SINTER_DEVICE_IR "/EpilogueKernel.ll");
   std::stringstream text;
   text << file.rdbuf();
   std::string byAddress = std::regex_replace(
