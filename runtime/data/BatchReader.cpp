@@ -129,7 +129,8 @@ void BatchReader::prefetch() const {
 }
 
 bool BatchReader::readsFrom(const InputFile &file) const {
-  return std::any_of(bindings_.begin(), bindings_.end(),
+  return !hasEnded_ &&
+         std::any_of(bindings_.begin(), bindings_.end(),
                      [&](const Binding &binding) {
                        return binding.column->bytes->file() == &file;
                      });
@@ -166,7 +167,7 @@ Status BatchReader::fill(std::span<const int64_t> rows,
 }
 
 void BatchReader::ignoreLabels(int64_t validRows, void *const *buffers) const {
-  if (!options_.hasIgnoreIndex || !options_.labels)
+  if (!ignorableInput())
     return;
   const Binding &labels = bindings_[*options_.labels];
   const Converter converter(SINTER_I64, labels.dtype, {});

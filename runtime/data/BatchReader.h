@@ -53,6 +53,8 @@ public:
   std::string roundingText() const;
   /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
+  /// Says that every row was read and is kept: files may change from now on.
+  void endReading() { hasEnded_ = true; }
   /// SINTER_FAILED naming a file that rows are still read from and whose
   /// content has changed since it was opened, as far as sampling can tell.
   Status checkUnchanged() const;
@@ -66,6 +68,10 @@ public:
   /// Sets the labels of the rows from `validRows` on to the ignored label, if
   /// there is one.
   void ignoreLabels(int64_t validRows, void *const *buffers) const;
+  /// The input that ignoreLabels() changes; nothing if there is none.
+  std::optional<size_t> ignorableInput() const {
+    return options_.hasIgnoreIndex ? options_.labels : std::nullopt;
+  }
 
 private:
   struct Binding {
@@ -92,6 +98,7 @@ private:
   BatchOptions options_;
   int64_t rows_ = 0;
   int64_t batch_ = 0;
+  bool hasEnded_ = false;
 };
 
 } // namespace sinter::rt

@@ -116,9 +116,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
   executor.indexChecks_ = indexChecks(artifact, entry);
   executor.indexesFound_.resize(2 * executor.indexChecks_.size());
   executor.outputPlaces_.assign(writtenOutputs(entry), &places.front());
-  const auto numSlots = static_cast<uint32_t>(executor.main_->slots.size());
-  executor.buffers_.resize(numSlots);
-  executor.graphs_.resize(numSlots);
+  uint32_t numBuffers = 0;
   executor.outputBytes_ = offsetInBlock(entry.outputs, writtenOutputs(entry));
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
@@ -133,26 +131,19 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       step.from = &places[command.copy.from];
       step.to = &places[command.copy.to];
     }
-    step.firstBuffer = static_cast<uint32_t>(executor.buffers_[0].size());
-    for (uint32_t j = 0; j < command.numSlices; ++j) {
+    step.firstBuffer = numBuffers;
+    for (uint32_t j = 0; j < command.numSlices; ++j, ++numBuffers) {
       const sinter_slice &slice = command.slices[j];
-      Place &there = !step.from ? place : j == 0 ? *step.from : *step.to;
       if (slice.space == SINTER_SPACE_OUTPUT && j >= command.numReads)
-        executor.outputPlaces_[slice.index] = &there;
-      auto buffer = static_cast<uint32_t>(executor.buffers_[0].size());
-      const bool isSeparate =
-          slice.space == SINTER_SPACE_ARENA && !there.separateSlices.empty();
-      for (uint32_t slot = 0; slot < numSlots; ++slot)
-        executor.buffers_[slot].push_back(
-            isSeparate
-                ? there.separateSlices[&entry - artifact.entries].address(i, j)
-                : executor.address(artifact, there, slice, slot));
+        executor.outputPlaces_[slice.index] = !step.from ? &place
+                                              : j == 0   ? step.from
+                                                         : step.to;
       if (!place.slots[0].inputs && slice.space == SINTER_SPACE_INPUT)
         executor.inputPatches_.push_back(
-            {buffer, slice.index, slice.offsetBytes});
+            {numBuffers, slice.index, slice.offsetBytes});
       if (!place.slots[0].outputs && slice.space == SINTER_SPACE_OUTPUT)
         executor.outputPatches_.push_back(
-            {buffer, slice.index, slice.offsetBytes});
+            {numBuffers, slice.index, slice.offsetBytes});
     }
     executor.calls_.emplace_back();
     Status prepared;
@@ -184,7 +175,43 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     if (!prepared.ok())
       return executor.named(i, prepared);
   }
+  executor.addSlots(artifact);
   return executor;
+}
+
+void Executor::addSlots(const sinter_artifact &artifact) {
+  const auto numSlots = static_cast<uint32_t>(main_->slots.size());
+  for (auto slot = static_cast<uint32_t>(buffers_.size()); slot < numSlots;
+       ++slot)
+    addSlot(artifact, slot);
+  graphs_.resize(numSlots);
+  seriesGraphs_.resize(numSlots);
+}
+
+void Executor::dropSlots() {
+  const size_t numSlots = main_->slots.size();
+  buffers_.resize(numSlots);
+  graphs_.resize(numSlots);
+  seriesGraphs_.resize(numSlots);
+}
+
+/// Computes the addresses of all slices in slot `slot`, the next one.
+void Executor::addSlot(const sinter_artifact &artifact, uint32_t slot) {
+  std::vector<void *> &buffers = buffers_.emplace_back();
+  for (uint32_t i = 0; i < entry_->numCommands; ++i) {
+    const sinter_command &command = entry_->commands[i];
+    const Step &step = steps_[i];
+    for (uint32_t j = 0; j < command.numSlices; ++j) {
+      const sinter_slice &slice = command.slices[j];
+      Place &there = !step.from ? *step.place : j == 0 ? *step.from : *step.to;
+      const bool isSeparate =
+          slice.space == SINTER_SPACE_ARENA && !there.separateSlices.empty();
+      buffers.push_back(
+          isSeparate
+              ? there.separateSlices[entry_ - artifact.entries].address(i, j)
+              : address(artifact, there, slice, slot));
+    }
+  }
 }
 
 Status Executor::checkIndices(const int64_t *found) {

@@ -78,7 +78,18 @@ public:
   /// places' compute streams. The first run on a device with graphs also waits
   /// for each command, so that an error names it; a run with a profile times
   /// each command.
-  Status start(uint32_t slot, ProfileSink *profile);
+  Status start(uint32_t slot, ProfileSink *profile) {
+    return start(slot, 1, profile);
+  }
+  /// The same for a series of `runs` runs, on the slots from `slot` on, in a
+  /// program on one device. The outputs of these slots, and their hostOutputs,
+  /// lie at equal distances. All series that begin in a slot and have more than
+  /// one run are equally long.
+  Status start(uint32_t slot, uint32_t runs, ProfileSink *profile);
+
+  /// Call these when the only place has got more slots, or fewer ones.
+  void addSlots(const sinter_artifact &artifact);
+  void dropSlots();
 
   /// SINTER_FAILED if an index of a finished run, whose outputs the caller has,
   /// was out of range. `found` is the runtime's own output; null: that of
@@ -90,8 +101,9 @@ public:
   /// Destroys the recorded graphs; the next run records anew. No run may be in
   /// flight.
   void dropGraphs() {
-    for (std::unique_ptr<Graph> &graph : graphs_)
-      graph.reset();
+    for (auto *graphs : {&graphs_, &seriesGraphs_})
+      for (std::unique_ptr<Graph> &graph : *graphs)
+        graph.reset();
   }
 
   /// Reports each command to `watch` from now on; null ends that. The caller
@@ -150,6 +162,7 @@ private:
   Status prepareCall(const sinter_artifact &artifact,
                      const sinter_command &command, Step &step);
   Status prepareEvent(const sinter_command &command, Step &step);
+  void addSlot(const sinter_artifact &artifact, uint32_t slot);
   Status fillOperands(uint32_t index);
   void *address(const sinter_artifact &artifact, const Place &place,
                 const sinter_slice &slice, uint32_t slot);
@@ -161,13 +174,14 @@ private:
   Status runWaiting(uint32_t slot, ProfileSink &profile);
   Status runStep(const Step &step, uint32_t slot);
   Status runNamed(uint32_t step, uint32_t slot);
+  Status gather(uint32_t slot);
   Status runSteps(uint32_t slot, bool waits);
   Status runTimed(uint32_t slot, ProfileSink &profile);
   Status runWatched(uint32_t slot);
   Status tellWatch(uint32_t step, uint32_t slot);
-  Status downloadOutputs(uint32_t slot);
+  Status downloadOutputs(uint32_t slot, uint32_t runs);
   Status downloadOutputs(uint32_t slot, Place &place);
-  Status record(uint32_t slot);
+  Status record(uint32_t slot, uint32_t runs, std::unique_ptr<Graph> &graph);
   std::string describe(const Place &place) const;
   Status named(uint32_t step, const Status &status) const;
   Status namedQueued(uint32_t step, const Status &status) const;
@@ -187,10 +201,11 @@ private:
   bool hasRun_ = false;
   CommandWatch *watch_ = nullptr;
   std::vector<Summation> reductions_;
-  std::vector<uint32_t> reductionOf_;               // by the event's number
-  std::vector<std::unique_ptr<Graph>> graphs_;      // by slot
-  std::vector<std::unique_ptr<Event>> marks_;       // of a profile
-  std::vector<std::unique_ptr<LibraryCall>> calls_; // null if no library call
+  std::vector<uint32_t> reductionOf_;                // by the event's number
+  std::vector<std::unique_ptr<Graph>> graphs_;       // by slot
+  std::vector<std::unique_ptr<Graph>> seriesGraphs_; // by first slot
+  std::vector<std::unique_ptr<Event>> marks_;        // of a profile
+  std::vector<std::unique_ptr<LibraryCall>> calls_;  // null if no library call
 };
 
 } // namespace sinter::rt

@@ -12,6 +12,7 @@
 #include "runtime/exec/SeparateSlices.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sinter::rt {
@@ -47,13 +48,16 @@ private:
 
 /// What one run reads and writes besides arena and states. A device with memory
 /// of its own has two slots, so that inputs arrive while the previous run
-/// computes. In a program with such devices, the CPU's slots are the host's
-/// side of theirs.
+/// computes, and more for series (DeviceData.h). In a program with such
+/// devices, the CPU's slots are the host's side of theirs.
 struct Slot {
   uint8_t *control = nullptr;
   uint8_t *inputs = nullptr;  // null: the host's own arrays
   uint8_t *outputs = nullptr; // null: the host's own arrays
   uint8_t *hostOutputs = nullptr;
+  /// Fill the inputs from data on the device, before the commands. Empty: the
+  /// inputs are uploaded.
+  std::span<const RowGather> gathers;
 };
 
 class SharedConstants;

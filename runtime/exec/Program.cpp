@@ -111,6 +111,7 @@ Result<const sinter_artifact *> Program::choose(const sinter_artifact &artifact,
 }
 
 Program::~Program() {
+  data_.reset();
   staging_.reset();
   executors_.clear();
   for (const Allocation &allocation : allocations_)

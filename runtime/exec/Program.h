@@ -73,8 +73,22 @@ public:
   /// third one waits for the first.
   Result<RunNumber> begin(const char *entry, const sinter_control *control,
                           const void *const *inputs, void *const *outputs);
-  /// Waits for run `run` and those before it.
+  /// Waits for run or series `run` and those before it.
   Status wait(RunNumber run);
+
+  /// Allocates memory for the data of entry `entry` on the program's device;
+  /// replaces data that was there. No run may be in flight. SINTER_UNSUPPORTED,
+  /// with one line, if the program has several devices, its device has no
+  /// memory of its own or cannot gather rows; SINTER_OUT_OF_MEMORY if it does
+  /// not fit. The result belongs to the program.
+  Result<DeviceData *> allocateData(const char *entry,
+                                    const DeviceData::Options &options);
+  /// Frees that memory. No run may be in flight.
+  void freeData();
+  /// As begin(), for a series of runs on that data (Staging::beginSeries). At
+  /// most two runs or series are in flight.
+  Result<RunNumber> beginSeries(std::span<const sinter_control> controls,
+                                const int64_t *rows, void *const *outputs);
 
   /// For use before the first run: runs all entries on zeros, so that the first
   /// real run takes no longer than others, and then resets the states to their
@@ -144,6 +158,7 @@ private:
   std::vector<Allocation> allocations_;
   std::unique_ptr<Staging> staging_; // null if host memory is shared
   std::vector<Executor> executors_;
+  std::unique_ptr<DeviceData> data_;
   ProfileSink *profile_ = nullptr;
 };
 

@@ -137,8 +137,16 @@ Status Executor::tellWatch(uint32_t index, uint32_t slot) {
                       buffers_[slot].data() + step->firstBuffer});
 }
 
+/// Fills the inputs of a slot from data on the device.
+Status Executor::gather(uint32_t slot) {
+  for (const RowGather &gather : main_->slots[slot].gathers)
+    SINTER_RETURN_IF_ERROR(main_->device->gatherRows(*main_->stream, gather));
+  return {};
+}
+
 /// Runs, awaits and reports one command after the other.
 Status Executor::runWatched(uint32_t slot) {
+  SINTER_RETURN_IF_ERROR(gather(slot));
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     Status status = runNamed(i, slot);
@@ -168,6 +176,7 @@ Status Executor::namedQueued(uint32_t index, const Status &status) const {
 /// Queues the commands. With `waits`, waits for each, so that an error is that
 /// of the command at fault.
 Status Executor::runSteps(uint32_t slot, bool waits) {
+  SINTER_RETURN_IF_ERROR(gather(slot));
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     Status status = runNamed(i, slot);
@@ -190,6 +199,7 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
     marks_.push_back(std::move(*mark));
   }
   Device &device = *main_->device;
+  SINTER_RETURN_IF_ERROR(gather(slot));
   SINTER_RETURN_IF_ERROR(device.synchronize(*main_->stream));
   const uint64_t begin = nowNs();
   SINTER_RETURN_IF_ERROR(device.record(*marks_[0], *main_->stream));
@@ -272,29 +282,34 @@ Status Executor::downloadOutputs(uint32_t slot, Place &place) {
   return {};
 }
 
-Status Executor::downloadOutputs(uint32_t slot) {
+Status Executor::downloadOutputs(uint32_t slot, uint32_t runs) {
   const Slot &io = main_->slots[slot];
   if (!outputBytes_)
     return {};
+  const auto before =
+      static_cast<uint64_t>(main_->slots[slot + runs - 1].outputs - io.outputs);
   return main_->device->download(*main_->stream, io.hostOutputs, io.outputs,
-                                 outputBytes_);
+                                 before + outputBytes_);
 }
 
-Status Executor::record(uint32_t slot) {
+Status Executor::record(uint32_t slot, uint32_t runs,
+                        std::unique_ptr<Graph> &graph) {
   Device &device = *main_->device;
   SINTER_RETURN_IF_ERROR(device.beginCapture(*main_->stream));
-  Status status = runSteps(slot, /*waits=*/false);
+  Status status;
+  for (uint32_t i = 0; i < runs && status.ok(); ++i)
+    status = runSteps(slot + i, /*waits=*/false);
   if (status.ok())
-    status = downloadOutputs(slot);
-  Result<std::unique_ptr<Graph>> graph = device.endCapture(*main_->stream);
+    status = downloadOutputs(slot, runs);
+  Result<std::unique_ptr<Graph>> recorded = device.endCapture(*main_->stream);
   SINTER_RETURN_IF_ERROR(status);
-  if (!graph.ok())
-    return graph.status();
-  graphs_[slot] = std::move(*graph);
+  if (!recorded.ok())
+    return recorded.status();
+  graph = std::move(*recorded);
   return {};
 }
 
-Status Executor::start(uint32_t slot, ProfileSink *profile) {
+Status Executor::start(uint32_t slot, uint32_t runs, ProfileSink *profile) {
   if (spans()) {
     SINTER_RETURN_IF_ERROR(beginRun());
     SINTER_RETURN_IF_ERROR(watch_    ? runWatched(slot)
@@ -303,32 +318,28 @@ Status Executor::start(uint32_t slot, ProfileSink *profile) {
     return endRun(slot);
   }
   Device &device = *main_->device;
-  if (watch_) {
-    SINTER_RETURN_IF_ERROR(runWatched(slot));
-    return downloadOutputs(slot);
-  }
-  if (profile) {
-    SINTER_RETURN_IF_ERROR(runTimed(slot, *profile));
-    return downloadOutputs(slot);
-  }
-  if (!device.hasGraphs()) {
-    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/false));
-    return downloadOutputs(slot);
-  }
   // The first calls of libraries and drivers prepare what must not be prepared
   // while a graph is recorded.
-  bool isFirst = !hasRun_;
-  if (isFirst) {
-    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/true));
-    SINTER_RETURN_IF_ERROR(downloadOutputs(slot));
-    hasRun_ = true;
+  const bool isFirst = device.hasGraphs() && !hasRun_;
+  const bool isGraph = device.hasGraphs() && !watch_ && !profile;
+  if (!isGraph || isFirst) {
+    for (uint32_t i = slot; i < slot + runs; ++i)
+      SINTER_RETURN_IF_ERROR(watch_    ? runWatched(i)
+                             : profile ? runTimed(i, *profile)
+                                       : runSteps(i, /*waits=*/isFirst));
+    SINTER_RETURN_IF_ERROR(downloadOutputs(slot, runs));
   }
-  if (!graphs_[slot])
-    SINTER_RETURN_IF_ERROR(record(slot));
+  if (!isGraph)
+    return {};
+  hasRun_ = true;
+  std::unique_ptr<Graph> &graph =
+      runs > 1 ? seriesGraphs_[slot] : graphs_[slot];
+  if (!graph)
+    SINTER_RETURN_IF_ERROR(record(slot, runs, graph));
   if (isFirst)
     return {};
   device.beginRange(entry_->name);
-  Status started = device.start(*main_->stream, *graphs_[slot]);
+  Status started = device.start(*main_->stream, *graph);
   device.endRange();
   return started;
 }

@@ -84,7 +84,7 @@ Status Staging::allocateHost(const sinter_artifact &artifact) {
         take(outputs, outputBytes, "the outputs in host memory"));
     SINTER_RETURN_IF_ERROR(
         take(pending.hostInputs, inputBytes, "the inputs in host memory"));
-    pending.outputs.resize(mostOutputs);
+    pending.outputs.reserve(mostOutputs);
     for (Place &place : places_) {
       Slot &slot = place.slots[i];
       slot.hostOutputs = outputs;
@@ -218,24 +218,46 @@ uint8_t *Staging::blockOf(const sinter_entry &entry,
   return *block;
 }
 
-Status Staging::upload(Lane &lane, uint32_t slot, const uint8_t *from,
-                       uint64_t sizeBytes) {
+Status Staging::upload(Lane &lane, uint32_t slot,
+                       const DeviceData::Transfer &what) {
   Device &device = *lane.place->device;
   SINTER_RETURN_IF_ERROR(
-      device.upload(*lane.uploads, lane.place->slots[slot].control, from,
-                    lane.readsInputs ? sizeBytes : inputsOffset));
+      device.upload(*lane.uploads, what.to, what.from, what.sizeBytes));
   SINTER_RETURN_IF_ERROR(device.record(*lane.uploaded[slot], *lane.uploads));
   return device.wait(*lane.place->stream, *lane.uploaded[slot]);
+}
+
+/// The memory of the next run is free when the run before the last is done.
+Status Staging::waitForSlot() {
+  return begun_ >= numSlots ? finish(begun_ + 1 - numSlots) : Status();
+}
+
+/// Starts what the next slot of pending_ describes and whose uploads are
+/// queued, if that succeeded.
+Result<RunNumber> Staging::start(Status started, ProfileSink *profile) {
+  const auto slot = static_cast<uint32_t>(begun_ % numSlots);
+  Pending &pending = pending_[slot];
+  if (started.ok())
+    started = pending.executor->start(pending.firstSlot, pending.runs, profile);
+  for (Lane &lane : lanes_)
+    if (started.ok())
+      started =
+          lane.place->device->record(*lane.done[slot], *lane.place->stream);
+  if (!started.ok()) {
+    synchronizeAll(); // queued commands still use the slot
+    return started;
+  }
+  pending.isBusy = true;
+  return ++begun_;
 }
 
 Result<RunNumber> Staging::begin(Executor &executor,
                                  const sinter_control &control,
                                  const void *const *inputs,
                                  void *const *outputs, ProfileSink *profile) {
+  SINTER_RETURN_IF_ERROR(waitForSlot());
   const auto slot = static_cast<uint32_t>(begun_ % numSlots);
   Pending &pending = pending_[slot];
-  if (begun_ >= numSlots)
-    SINTER_RETURN_IF_ERROR(finish(begun_ + 1 - numSlots));
   const sinter_entry &entry = executor.entry();
   uint8_t *from = blockOf(entry, inputs);
   if (!from) {
@@ -249,26 +271,39 @@ Result<RunNumber> Staging::begin(Executor &executor,
     }
   }
   std::memcpy(from, &control, sizeof(control));
-  std::copy(outputs, outputs + entry.numOutputs, pending.outputs.begin());
+  pending.outputs.assign(outputs, outputs + entry.numOutputs);
+  pending.executor = &executor;
+  pending.firstSlot = slot;
+  pending.runs = 1;
   const uint64_t bytes =
       inputsOffset + offsetInBlock(entry.inputs, entry.numInputs);
-  pending.executor = &executor;
-  Status started;
+  Status uploaded;
   for (Lane &lane : lanes_)
-    if (started.ok())
-      started = upload(lane, slot, from, bytes);
-  if (started.ok())
-    started = executor.start(slot, profile);
-  for (Lane &lane : lanes_)
-    if (started.ok())
-      started =
-          lane.place->device->record(*lane.done[slot], *lane.place->stream);
-  if (!started.ok()) {
-    synchronizeAll(); // queued commands still use the slot
-    return started;
-  }
-  pending.isBusy = true;
-  return ++begun_;
+    if (uploaded.ok())
+      uploaded = upload(lane, slot,
+                        {lane.place->slots[slot].control, from,
+                         lane.readsInputs ? bytes : inputsOffset});
+  return start(std::move(uploaded), profile);
+}
+
+Result<RunNumber> Staging::beginSeries(DeviceData &data,
+                                       std::span<const sinter_control> controls,
+                                       const int64_t *rows,
+                                       void *const *outputs,
+                                       ProfileSink *profile) {
+  SINTER_RETURN_IF_ERROR(waitForSlot());
+  const auto slot = static_cast<uint32_t>(begun_ % numSlots),
+             runs = static_cast<uint32_t>(controls.size());
+  for (uint32_t run = 0; run < runs; ++run)
+    data.write(slot, run, controls[run], rows + run * data.batch());
+  Pending &pending = pending_[slot];
+  pending.executor = &data.executor();
+  pending.firstSlot = data.firstSlot(slot);
+  pending.runs = runs;
+  pending.outputs.assign(
+      outputs, outputs + runs * writtenOutputs(pending.executor->entry()));
+  return start(upload(lanes_.front(), slot, data.transfer(slot, runs)),
+               profile);
 }
 
 Status Staging::finish(RunNumber run) {
@@ -291,13 +326,20 @@ Status Staging::deliver(uint32_t slot) {
       return pending.executor->named(*lane.place, status);
   }
   const sinter_entry &entry = pending.executor->entry();
-  const uint8_t *from = places_.front().slots[slot].hostOutputs;
-  for (uint32_t i = 0; i < entry.numOutputs; ++i)
-    if (entry.outputs[i].sizeBytes)
-      std::memcpy(pending.outputs[i], from + offsetInBlock(entry.outputs, i),
-                  entry.outputs[i].sizeBytes);
-  if (!entry.numIndexChecks)
+  const std::vector<Slot> &slots = places_.front().slots;
+  auto to = pending.outputs.begin();
+  for (uint32_t run = 0; run < pending.runs; ++run) {
+    const uint8_t *from = slots[pending.firstSlot + run].hostOutputs;
+    const uint32_t count =
+        pending.runs == 1 ? entry.numOutputs : writtenOutputs(entry);
+    for (uint32_t i = 0; i < count; ++i, ++to)
+      if (entry.outputs[i].sizeBytes)
+        std::memcpy(*to, from + offsetInBlock(entry.outputs, i),
+                    entry.outputs[i].sizeBytes);
+  }
+  if (!entry.numIndexChecks || pending.runs > 1)
     return {};
   return pending.executor->checkIndices(reinterpret_cast<const int64_t *>(
-      from + offsetInBlock(entry.outputs, entry.numOutputs)));
+      slots[pending.firstSlot].hostOutputs +
+      offsetInBlock(entry.outputs, entry.numOutputs)));
 }

@@ -6,13 +6,14 @@
 // control block and the inputs of a run while the previous run computes, and
 // one copy downloads its outputs. Addresses never change, so recorded graphs
 // serve all runs. Each of several devices gets the control block, and the
-// inputs if it reads any; the CPU uses the host's side.
+// inputs if it reads any; the CPU uses the host's side. A series of runs on
+// data that is on the device (DeviceData.h) takes the place of one run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_STAGING_H
 #define SINTER_RUNTIME_EXEC_STAGING_H
 
-#include "runtime/exec/Executor.h"
+#include "runtime/exec/DeviceData.h"
 
 #include <memory>
 #include <optional>
@@ -71,8 +72,17 @@ public:
   Result<RunNumber> begin(Executor &executor, const sinter_control &control,
                           const void *const *inputs, void *const *outputs,
                           ProfileSink *profile);
-  /// Waits for run `run` and those before it, and writes their outputs. Returns
-  /// an error only once, to the first caller that waits.
+  /// Starts a series of runs on data on the device: one with each control
+  /// block, on the next data.batch() of `rows`. RowGather says what a row
+  /// number may be. `outputs` has writtenOutputs() addresses for each run. If
+  /// there are several runs, the caller checks the indices of each
+  /// (Executor::checkIndices).
+  Result<RunNumber> beginSeries(DeviceData &data,
+                                std::span<const sinter_control> controls,
+                                const int64_t *rows, void *const *outputs,
+                                ProfileSink *profile);
+  /// Waits for run or series `run` and those before it, and writes their
+  /// outputs. Returns an error only once, to the first caller that waits.
   Status finish(RunNumber run);
   /// Waits for all started runs.
   Status finishAll() { return finish(begun_); }
@@ -86,6 +96,8 @@ private:
     uint8_t *hostInputs = nullptr; // control block first
     Executor *executor = nullptr;
     std::vector<void *> outputs; // the caller's
+    uint32_t firstSlot = 0;      // of the places
+    uint32_t runs = 1;
     bool isBusy = false;
   };
 
@@ -106,8 +118,9 @@ private:
   Status allocate(const sinter_artifact &artifact);
   Status allocateHost(const sinter_artifact &artifact);
   Status allocateLane(const sinter_artifact &artifact, Lane &lane);
-  Status upload(Lane &lane, uint32_t slot, const uint8_t *from,
-                uint64_t sizeBytes);
+  Status upload(Lane &lane, uint32_t slot, const DeviceData::Transfer &what);
+  Status waitForSlot();
+  Result<RunNumber> start(Status uploaded, ProfileSink *profile);
   uint8_t *blockOf(const sinter_entry &entry, const void *const *inputs) const;
   void synchronizeAll();
   Status deliver(uint32_t slot);

@@ -304,9 +304,53 @@ Status Replicas::load(const BatchReader &reader,
   });
 }
 
-Status Replicas::begin(const sinter_control &control) {
+Status Replicas::placeData(const BatchReader &reader,
+                           const Loader::Options &options, uint32_t mostSteps,
+                           const std::function<bool()> &interrupted) {
+  SINTER_RETURN_IF_ERROR(replicas_.front()->reading().placeData(
+      reader, options, mostSteps, interrupted));
+  orderOnDevice_ = options.order;
+  orderOnDevice_->microBatches = microBatches_;
+  mostSteps_ = mostSteps;
+  return {};
+}
+
+/// Adds the row numbers of micro-batch `number`, counted over all steps.
+void Replicas::addRows(int64_t number) {
+  const size_t begin = rows_.size();
+  rows_.resize(begin + static_cast<size_t>(orderOnDevice_->partRows()));
+  orderOnDevice_->rowsOf(number, rows_.data() + begin);
+  for (size_t i = begin + orderOnDevice_->validRows(number); i < rows_.size();
+       ++i)
+    rows_[i] = ~rows_[i];
+}
+
+Status Replicas::beginOnDevice(std::span<const sinter_control> controls) {
+  Replica &replica = *replicas_.front();
+  controls_.assign(controls.begin(), controls.end());
+  for (int64_t i = 0; i < microBatches_; ++i) {
+    rows_.clear();
+    for (sinter_control &control : controls_) {
+      const int64_t number = control.step * microBatches_ + i;
+      control.microBatch = i;
+      control.validRows = orderOnDevice_->validRows(number);
+      addRows(number);
+    }
+    SINTER_RETURN_IF_ERROR(
+        replica.reading().beginSeries(controls_, rows_.data()));
+  }
+  return replica.grad ? replica.step->begin(controls_.front(), nullptr)
+                      : Status();
+}
+
+Status Replicas::begin(std::span<const sinter_control> controls) {
+  if (orderOnDevice_) {
+    SINTER_RETURN_IF_ERROR(beginOnDevice(controls));
+    begun_ += controls.size();
+    return {};
+  }
   SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
-    sinter_control own = control;
+    sinter_control own = controls.front();
     own.replica = replica.rank;
     for (int64_t i = 0; i < microBatches_; ++i) {
       Result<Batch> batch = replica.loader->next();

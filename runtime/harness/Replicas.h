@@ -60,9 +60,17 @@ public:
   /// Prepares the batches of the steps in `options`, whose order has one part.
   /// `reader` outlives this.
   Status load(const BatchReader &reader, const Loader::Options &options);
-  /// Begins a step with the next batch, or the next micro-batches, on all
-  /// replicas.
-  Status begin(const sinter_control &control);
+  /// Instead of load(), with one replica: copies the data to its device
+  /// (EntryRunner::placeData). Series will have at most `mostSteps` steps: 1 if
+  /// a step has micro-batches.
+  Status placeData(const BatchReader &reader, const Loader::Options &options,
+                   uint32_t mostSteps,
+                   const std::function<bool()> &interrupted);
+  /// The most steps that begin() takes: 1 unless data is on the device.
+  int64_t mostSteps() const { return mostSteps_; }
+  /// Begins the steps after those that were begun, with their batches or
+  /// micro-batches, on all replicas.
+  Status begin(std::span<const sinter_control> controls);
   /// Waits for the oldest step in flight.
   Status finish();
   uint64_t underWay() const { return begun_ - finished_; }
@@ -118,9 +126,15 @@ private:
   Status onAll(const Job &job);
   Status runJob(const Job &job, Replica &replica);
   void threadMain(Replica &replica);
+  Status beginOnDevice(std::span<const sinter_control> controls);
+  void addRows(int64_t number);
 
   std::vector<std::unique_ptr<Replica>> replicas_;
   int64_t microBatches_ = 1;
+  std::optional<RowOrder> orderOnDevice_; // if the data is there
+  int64_t mostSteps_ = 1;
+  std::vector<sinter_control> controls_; // of the steps that begin
+  std::vector<int64_t> rows_;            // of these steps
   bool isJoined_ = false;
   uint64_t begun_ = 0, finished_ = 0;
 

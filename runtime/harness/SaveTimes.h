@@ -29,6 +29,13 @@ public:
 
   /// Whether a checkpoint is due after `step`.
   bool isDue(int64_t step, Clock::time_point now) const;
+  /// The steps after `step` until one is due by its number; INT64_MAX if none
+  /// is.
+  int64_t stepsLeft(int64_t step) const {
+    return everySeconds_ > 0 || everySteps_ <= 0
+               ? INT64_MAX
+               : everySteps_ - step % everySteps_;
+  }
   void saved(Clock::time_point now);
   /// After a failure; says when it is tried again: "in 60 s".
   std::string failed(int64_t step, Clock::time_point now);

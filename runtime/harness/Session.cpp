@@ -145,13 +145,15 @@ Result<EntryRunner> EntryRunner::create(const Session &session,
   if (session.artifact().training)
     SINTER_RETURN_IF_ERROR(checkOutputs(*runner.entry_));
   for (Outputs &outputs : runner.outputs_)
-    SINTER_RETURN_IF_ERROR(runner.allocate(outputs));
+    SINTER_RETURN_IF_ERROR(runner.allocate(outputs, 1));
   return runner;
 }
 
-Status EntryRunner::allocate(Outputs &outputs) const {
-  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
-    uint64_t sizeBytes = entry_->outputs[i].sizeBytes;
+Status EntryRunner::allocate(Outputs &outputs, uint32_t runs) const {
+  const uint32_t perRun = writtenOutputs(*entry_);
+  while (outputs.addresses.size() < size_t(runs) * perRun) {
+    uint64_t sizeBytes =
+        entry_->outputs[outputs.addresses.size() % perRun].sizeBytes;
     void *buffer = std::aligned_alloc(64, (sizeBytes + 63) / 64 * 64 + 64);
     if (!buffer)
       return {SINTER_OUT_OF_MEMORY, "no memory for the outputs"};
@@ -190,20 +192,47 @@ Status EntryRunner::allocateBatches(Loader::Options &loading) {
   return {};
 }
 
+void EntryRunner::begun(uint64_t number, size_t runs) {
+  Outputs &outputs = outputsOf(begun_++);
+  outputs.number = number;
+  outputs.runs = static_cast<uint32_t>(runs);
+  outputs.finished = 0;
+  outputs.failure = {};
+}
+
 Status EntryRunner::begin(const sinter_control &control,
                           const void *const *inputs) {
-  Outputs &outputs = outputsOf(begun_);
   Result<RunNumber> run = session_->program()->program->begin(
-      entry_->name, &control, inputs, outputs.addresses.data());
-  if (!run.ok())
-    return run.status();
-  outputs.run = *run;
-  ++begun_;
-  return {};
+      entry_->name, &control, inputs, outputsOf(begun_).addresses.data());
+  if (run.ok())
+    begun(*run, 1);
+  return run.status();
+}
+
+Status EntryRunner::beginSeries(std::span<const sinter_control> controls,
+                                const int64_t *rows) {
+  Result<RunNumber> series = session_->program()->program->beginSeries(
+      controls, rows, outputsOf(begun_).addresses.data());
+  if (series.ok())
+    begun(*series, controls.size());
+  return series.status();
 }
 
 Status EntryRunner::finish() {
-  return session_->program()->program->wait(outputsOf(finished_++).run);
+  Outputs &outputs = outputsOf(finished_);
+  if (outputs.finished == 0)
+    outputs.failure = session_->program()->program->wait(outputs.number);
+  lastOutputs_ = outputs.addresses.data() +
+                 size_t(outputs.finished) * writtenOutputs(*entry_);
+  if (++outputs.finished == outputs.runs)
+    ++finished_;
+  SINTER_RETURN_IF_ERROR(outputs.failure);
+  if (outputs.runs == 1 || !entry_->numIndexChecks)
+    return {};
+  return session_->program()
+      ->program->find(entry_->name)
+      ->checkIndices(
+          static_cast<const int64_t *>(lastOutputs_[entry_->numOutputs]));
 }
 
 Status EntryRunner::run(const sinter_control &control,
@@ -217,12 +246,11 @@ const std::optional<IndexFault> &EntryRunner::indexFault() const {
 }
 
 std::optional<float> EntryRunner::scalar(const char *output) const {
-  const Outputs &outputs = outputs_[(finished_ + 1) % 2];
   std::optional<uint32_t> found = findScalar(*entry_, output);
-  if (!found)
+  if (!found || !lastOutputs_)
     return std::nullopt;
   float value;
-  std::memcpy(&value, outputs.addresses[*found], sizeof(value));
+  std::memcpy(&value, lastOutputs_[*found], sizeof(value));
   return value;
 }
 

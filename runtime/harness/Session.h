@@ -70,9 +70,21 @@ public:
   /// Starts a run; at most one other may be in flight. The inputs may change
   /// when this returns, unless they are a batch of allocateBatches().
   Status begin(const sinter_control &control, const void *const *inputs);
-  /// Waits for the oldest run in flight.
+  /// Copies all rows of `reader` to the device. The order of `loading` says how
+  /// batches are padded; its workers and prefetch are used. Series will have at
+  /// most `mostRuns` runs. No run may be in flight, and allocateBatches() must
+  /// not be in use. SINTER_INTERRUPTED once `interrupted` returns true. After
+  /// an error nothing is left on the device.
+  Status placeData(const BatchReader &reader, const Loader::Options &loading,
+                   uint32_t mostRuns, const std::function<bool()> &interrupted);
+  /// Starts a series of runs on that data, one with each control block; at most
+  /// one other series or run may be in flight. `rows` has the row numbers of
+  /// one batch after the other (RowGather.h).
+  Status beginSeries(std::span<const sinter_control> controls,
+                     const int64_t *rows);
+
+  /// Waits for the oldest run in flight that finish() was not called for.
   Status finish();
-  uint64_t underWay() const { return begun_ - finished_; }
 
   /// The value of a scalar fp32 output of the run that was finished last;
   /// nothing if there is none of that name.
@@ -87,20 +99,28 @@ private:
   struct FreeBuffer {
     void operator()(void *buffer) const { std::free(buffer); }
   };
-  /// The outputs of one run.
+  /// The outputs of a run or of a series.
   struct Outputs {
     std::vector<std::unique_ptr<void, FreeBuffer>> buffers;
+    /// For each run: what the commands write (writtenOutputs).
     std::vector<void *> addresses;
-    uint64_t run = 0; // the program's number
+    uint64_t number = 0; // the program's
+    uint32_t runs = 1, finished = 0;
+    Status failure; // of all its runs
   };
-  Outputs &outputsOf(uint64_t run) { return outputs_[run % 2]; }
-  Status allocate(Outputs &outputs) const;
+  Outputs &outputsOf(uint64_t series) { return outputs_[series % 2]; }
+  Status allocate(Outputs &outputs, uint32_t runs) const;
+  void begun(uint64_t number, size_t runs);
+  Status uploadRows(DeviceData &data, const BatchReader &reader,
+                    const Loader::Options &loading,
+                    const std::function<bool()> &interrupted);
 
   const Session *session_ = nullptr;
   const sinter_entry *entry_ = nullptr;
   Outputs outputs_[2];
-  std::vector<InputBlock> batches_; // of allocateBatches()
-  uint64_t begun_ = 0, finished_ = 0;
+  std::vector<InputBlock> batches_;    // of allocateBatches()
+  uint64_t begun_ = 0, finished_ = 0;  // runs and series
+  void *const *lastOutputs_ = nullptr; // of the run that was finished last
 };
 
 /// The entry called `name`, or null.

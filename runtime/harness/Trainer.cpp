@@ -79,9 +79,13 @@ sinter_control Trainer::control(int64_t step) const {
   return control;
 }
 
-Status Trainer::beginStep() {
+/// Begins the next `count` steps.
+Status Trainer::beginSteps(int64_t count) {
   SINTER_RETURN_IF_ERROR(keepStates());
-  Status begun = replicas_->begin(control(step_));
+  controls_.clear();
+  for (int64_t i = 0; i < count; ++i)
+    controls_.push_back(control(step_ + i));
+  Status begun = replicas_->begin(controls_);
   if (!begun.ok()) {
     if (Status fault = indexFault(); !fault.ok())
       return keepsStates(fault, doneSteps_);
@@ -92,7 +96,7 @@ Status Trainer::beginStep() {
     // Of micro-batches some may have been added up.
     return microBatchesOf(artifact_) > 1 ? begun : keepsStates(begun, step_);
   }
-  ++step_;
+  step_ += count;
   evaluated_ = false;
   return {};
 }
@@ -169,7 +173,8 @@ Status Trainer::finishStep() {
   return checkFinite(step, isSkipped);
 }
 
-/// Starts reading the batches of all steps to come.
+/// Copies the data to the device, or starts reading the batches of all steps to
+/// come.
 Status Trainer::load() {
   Loader::Options loading;
   loading.begin = step_;
@@ -177,7 +182,10 @@ Status Trainer::load() {
   loading.order = order_;
   loading.workers = options_.workers;
   loading.prefetch = options_.prefetch;
-  SINTER_RETURN_IF_ERROR(replicas_->load(*trainData_, loading));
+  bool isOnDevice = false;
+  SINTER_RETURN_IF_ERROR(placeData(loading, isOnDevice));
+  if (!isOnDevice)
+    SINTER_RETURN_IF_ERROR(replicas_->load(*trainData_, loading));
   doneSteps_ = step_;
   Result<int64_t> skipped = skippedBefore();
   if (skipped.ok())
@@ -185,25 +193,36 @@ Status Trainer::load() {
   return skipped.status();
 }
 
-/// How many steps are in flight when the next one is started: one, if the
-/// device works while the host continues.
-uint64_t Trainer::stepsAhead() const {
-  return session_->isAsynchronous() && !options_.locatesNonfinite ? 1 : 0;
+/// Whether steps are started while those that were started before them are
+/// still in flight: if the device works while the host continues.
+bool Trainer::worksAhead() const {
+  return session_->isAsynchronous() && !options_.locatesNonfinite;
+}
+
+/// How many steps to begin at once, of those before step `end`: a whole series,
+/// or one if something is due before the end of a series.
+int64_t Trainer::stepsToBegin(int64_t end) const {
+  const int64_t most = replicas_->mostSteps(),
+                perEpoch = order_.batchesPerEpoch(),
+                left = std::min({end - step_, perEpoch - step_ % perEpoch,
+                                 saveTimes_.stepsLeft(step_)});
+  return left >= most ? most : 1;
 }
 
 Status Trainer::loop() {
   SINTER_RETURN_IF_ERROR(load());
   int64_t perEpoch = order_.batchesPerEpoch();
-  const uint64_t ahead = stepsAhead();
+  const int64_t end = std::min(totalSteps_, options_.stopAfter);
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());
-  while (step_ < std::min(totalSteps_, options_.stopAfter) &&
-         !stopRequested()) {
-    SINTER_RETURN_IF_ERROR(beginStep());
+  while (step_ < end && !stopRequested()) {
+    const int64_t count = stepsToBegin(end);
+    SINTER_RETURN_IF_ERROR(beginSteps(count));
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     bool saves = isTimeToSave();
-    while (replicas_->underWay() > (ends || saves ? 0 : ahead))
+    const int64_t ahead = worksAhead() && !ends && !saves ? count : 0;
+    while (int64_t(replicas_->underWay()) > ahead)
       SINTER_RETURN_IF_ERROR(finishStep());
     if (ends) {
       SINTER_RETURN_IF_ERROR(checkData());

@@ -58,15 +58,18 @@ private:
   Status openLog();
   JsonLog::Position logged() const;
   Status load();
+  uint32_t stepsPerGraph() const;
+  Status placeData(const Loader::Options &loading, bool &isPlaced);
   Status loop();
+  int64_t stepsToBegin(int64_t end) const;
   Status makeSteps(int64_t count);
   Status benchRound(int64_t steps);
-  Status beginStep();
+  Status beginSteps(int64_t count);
   Status indexFault() const;
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
   Result<int64_t> skippedBefore() const;
-  uint64_t stepsAhead() const;
+  bool worksAhead() const;
   Status finishSteps();
   Status checkFinite(int64_t step, bool isSkipped);
   Status blameLoss(int64_t step, std::string what);
@@ -131,6 +134,7 @@ private:
   /// By state, the bytes before the step in flight; only if values that are not
   /// finite are located.
   std::vector<std::vector<uint8_t>> keptStates_;
+  std::vector<sinter_control> controls_; // of the steps that begin
   bool isFirstWatched_ = true;
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;

@@ -22,8 +22,9 @@ using namespace sinter::rt;
 
 /// The limit for one round, and the number of steps that a run is planned for.
 static constexpr int64_t kMostSteps = int64_t(1) << 40;
-/// After these, everything that is set up lazily is set up.
-static constexpr int64_t kWarmupSteps = 3;
+/// After this many steps, or series of steps, everything that is set up lazily
+/// is set up.
+static constexpr int64_t kWarmups = 3;
 
 Status sinter::rt::runBench(const sinter_artifact &artifact,
                             const TrainerOptions &options) {
@@ -38,7 +39,7 @@ Status Trainer::bench(std::optional<int64_t> steps) {
   SINTER_RETURN_IF_ERROR(prepare());
   SINTER_RETURN_IF_ERROR(load());
   if (steps) {
-    SINTER_RETURN_IF_ERROR(makeSteps(kWarmupSteps));
+    SINTER_RETURN_IF_ERROR(makeSteps(kWarmups * replicas_->mostSteps()));
     return benchRound(*steps);
   }
   for (std::string line; !stopRequested() && std::getline(std::cin, line);) {
@@ -54,12 +55,13 @@ Status Trainer::bench(std::optional<int64_t> steps) {
 }
 
 Status Trainer::makeSteps(int64_t count) {
-  const uint64_t ahead = stepsAhead();
-  for (int64_t i = 0; i < count; ++i) {
+  const int64_t end = step_ + count;
+  while (step_ < end) {
     if (stopRequested())
       return {SINTER_INTERRUPTED, "interrupted"};
-    SINTER_RETURN_IF_ERROR(beginStep());
-    while (replicas_->underWay() > ahead)
+    const int64_t begun = stepsToBegin(end);
+    SINTER_RETURN_IF_ERROR(beginSteps(begun));
+    while (int64_t(replicas_->underWay()) > (worksAhead() ? begun : 0))
       SINTER_RETURN_IF_ERROR(finishStep());
   }
   return finishSteps();

@@ -148,9 +148,12 @@ Status Trainer::blameLoss(int64_t step, std::string what) {
   const bool isKept = !lossScale() && !changesStatesEarly(artifact_);
   if (!isKept)
     updates += " or " + std::to_string(step + 1);
-  // The next step was started before this was known.
-  if (!isLast)
-    updates += " or " + std::to_string(step + 2);
+  // Later steps were started before this was known.
+  const uint64_t later = replicas_->underWay();
+  if (later > 0)
+    updates += (later > 1 ? " or one of " : " or ") + std::to_string(step + 2);
+  if (later > 1)
+    updates += " to " + std::to_string(step + 1 + int64_t(later));
   while (replicas_->underWay())
     SINTER_RETURN_IF_ERROR(replicas_->finish());
   Status finite = step > soundStep_

@@ -263,6 +263,10 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "limit for each GPU's memory, or for the CPU's in a program without "
        "GPUs",
        needed, runs | exporting, setBytes(o.deviceOptions.memoryLimitBytes)},
+      {"data-on-device", "auto|on|off",
+       "keep the training data in the GPU's memory (auto: if it takes at most "
+       "half of what is free)",
+       needed, steps, setWord(o.dataOnDevice, "auto|on|off")},
       {"threads", "N", "threads that compute (0: one per core)", needed,
        runs | doctor, setInteger(o.threads, 0, 4096)},
       {"workers", "N", "threads that read data (1)", needed, runs,

@@ -47,6 +47,8 @@ struct TrainerOptions {
   /// What becomes of rows beyond whole batches.
   enum class LastBatch { Drop, Error, Pad };
   LastBatch lastBatch = LastBatch::Drop;
+  /// Whether the training data is kept in the memory of a device.
+  enum class DataOnDevice { Auto, On, Off } dataOnDevice = DataOnDevice::Auto;
   std::string out, spare;
   std::optional<int64_t> checkpointEvery; // steps; unset: every epoch
   int64_t checkpointSeconds = 0;          // instead, if above 0

@@ -370,6 +370,7 @@ struct FakeCalls {
     ALIVE(stream, handle);
     if (!d.blockOf(pointerOf(to), bytes))
       return result::invalidValue;
+    d.uploadedBytes += bytes;
     if (d.isPinned(from, bytes))
       return d.queue(*stream, [=] {
         std::memcpy(pointerOf(to), from, bytes);

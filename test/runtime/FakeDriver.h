@@ -74,6 +74,7 @@ public:
   std::vector<std::string> violations;
   std::vector<LaunchRecord> launches; // executed ones
   std::map<std::string, int> calls;   // by field
+  uint64_t uploadedBytes = 0;         // by memcpyHtoDAsync
   int numFunctionAttributes = 0;      // requests for larger shared memory
 
   /// Handles and allocations that were not freed.

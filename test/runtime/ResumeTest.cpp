@@ -217,6 +217,7 @@ TEST_CASE(
                                         "threads",
                                         "workers",
                                         "prefetch",
+                                        "data-on-device",
                                         "log-json",
                                         "tensorboard",
                                         "quiet",

@@ -9,6 +9,7 @@
 
 #include "FailingNew.h"
 #include "FakeDriver.h"
+#include "GatherOnHost.h"
 #include "TinyProgram.h"
 #include "TrainerRuns.h"
 #include "runtime/harness/Harness.h"
@@ -70,6 +71,8 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
   if (const char *failingStep = std::getenv("SINTER_TEST_CUDA")) {
     gpu.emplace();
     gpu->kernels["tiny_step"] = [](void **p) { tiny::stepKernel(p, 0, 1); };
+    gpu->kernels[sinter::cuda::gatherKernelName] =
+        sinter::test::gatherRowsKernel;
     gpu->kernels["tiny_eval"] = [](void **p) { tiny::evalKernel(p, 0, 1); };
     gpu->failKernel("tiny_step", std::atoi(failingStep),
                     sinter::cuda::result::illegalAddress);
