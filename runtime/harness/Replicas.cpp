@@ -304,48 +304,68 @@ Status Replicas::load(const BatchReader &reader,
   });
 }
 
+const Device &Replicas::fullestDevice() const {
+  auto deviceOf = [](const std::unique_ptr<Replica> &replica) -> Device & {
+    return replica->session->program()->program->device();
+  };
+  return deviceOf(*std::min_element(
+      replicas_.begin(), replicas_.end(), [&](const auto &a, const auto &b) {
+        return deviceOf(a).availableBytes() < deviceOf(b).availableBytes();
+      }));
+}
+
+/// One replica after the other: an error on a thread would end the group.
 Status Replicas::placeData(const BatchReader &reader,
                            const Loader::Options &options, uint32_t mostSteps,
                            const std::function<bool()> &interrupted) {
-  SINTER_RETURN_IF_ERROR(replicas_.front()->reading().placeData(
-      reader, options, mostSteps, interrupted));
+  Status placed;
+  for (auto &replica : replicas_)
+    if (placed.ok())
+      placed =
+          replica->reading().placeData(reader, options, mostSteps, interrupted);
+  if (!placed.ok()) {
+    for (auto &replica : replicas_)
+      replica->session->program()->program->freeData();
+    return placed;
+  }
   orderOnDevice_ = options.order;
+  orderOnDevice_->parts = static_cast<int64_t>(replicas_.size());
   orderOnDevice_->microBatches = microBatches_;
   mostSteps_ = mostSteps;
   return {};
 }
 
-/// Adds the row numbers of micro-batch `number`, counted over all steps.
-void Replicas::addRows(int64_t number) {
-  const size_t begin = rows_.size();
-  rows_.resize(begin + static_cast<size_t>(orderOnDevice_->partRows()));
-  orderOnDevice_->rowsOf(number, rows_.data() + begin);
-  for (size_t i = begin + orderOnDevice_->validRows(number); i < rows_.size();
-       ++i)
-    rows_[i] = ~rows_[i];
-}
-
-Status Replicas::beginOnDevice(std::span<const sinter_control> controls) {
-  Replica &replica = *replicas_.front();
-  controls_.assign(controls.begin(), controls.end());
+Status Replicas::beginOnDevice(Replica &replica,
+                               std::span<const sinter_control> controls) const {
+  RowOrder order = *orderOnDevice_;
+  order.part = replica.rank;
+  const auto perBatch = static_cast<size_t>(order.partRows());
+  replica.controls.assign(controls.begin(), controls.end());
+  replica.rows.resize(controls.size() * perBatch);
   for (int64_t i = 0; i < microBatches_; ++i) {
-    rows_.clear();
-    for (sinter_control &control : controls_) {
+    int64_t *rows = replica.rows.data();
+    for (sinter_control &control : replica.controls) {
       const int64_t number = control.step * microBatches_ + i;
+      control.replica = replica.rank;
       control.microBatch = i;
-      control.validRows = orderOnDevice_->validRows(number);
-      addRows(number);
+      control.validRows = order.validRows(number);
+      order.rowsOf(number, rows);
+      for (int64_t *row = rows + control.validRows; row < rows + perBatch;
+           ++row)
+        *row = ~*row;
+      rows += perBatch;
     }
     SINTER_RETURN_IF_ERROR(
-        replica.reading().beginSeries(controls_, rows_.data()));
+        replica.reading().beginSeries(replica.controls, replica.rows.data()));
   }
-  return replica.grad ? replica.step->begin(controls_.front(), nullptr)
+  return replica.grad ? replica.step->begin(replica.controls.front(), nullptr)
                       : Status();
 }
 
 Status Replicas::begin(std::span<const sinter_control> controls) {
   if (orderOnDevice_) {
-    SINTER_RETURN_IF_ERROR(beginOnDevice(controls));
+    SINTER_RETURN_IF_ERROR(onAll(
+        [&](Replica &replica) { return beginOnDevice(replica, controls); }));
     begun_ += controls.size();
     return {};
   }

@@ -60,9 +60,11 @@ public:
   /// Prepares the batches of the steps in `options`, whose order has one part.
   /// `reader` outlives this.
   Status load(const BatchReader &reader, const Loader::Options &options);
-  /// Instead of load(), with one replica: copies the data to its device
+  /// The first device of the replica that has the least memory left.
+  const Device &fullestDevice() const;
+  /// Instead of load(): copies the data to the device of each replica
   /// (EntryRunner::placeData). Series will have at most `mostSteps` steps: 1 if
-  /// a step has micro-batches.
+  /// a step has micro-batches. After an error it is on no device.
   Status placeData(const BatchReader &reader, const Loader::Options &options,
                    uint32_t mostSteps,
                    const std::function<bool()> &interrupted);
@@ -108,9 +110,11 @@ private:
   struct Replica {
     uint32_t rank = 0;
     std::unique_ptr<Session> session;
-    std::optional<EntryRunner> step; // "apply" with micro-batches
-    std::optional<EntryRunner> grad; // only with micro-batches
-    std::unique_ptr<Loader> loader;
+    std::optional<EntryRunner> step;      // "apply" with micro-batches
+    std::optional<EntryRunner> grad;      // only with micro-batches
+    std::unique_ptr<Loader> loader;       // null if data is on the device
+    std::vector<sinter_control> controls; // of the steps that begin
+    std::vector<int64_t> rows;            // of these steps
     std::optional<NonFiniteFinder> finder;
     Status status; // of the last job
     std::thread thread;
@@ -126,15 +130,13 @@ private:
   Status onAll(const Job &job);
   Status runJob(const Job &job, Replica &replica);
   void threadMain(Replica &replica);
-  Status beginOnDevice(std::span<const sinter_control> controls);
-  void addRows(int64_t number);
+  Status beginOnDevice(Replica &replica,
+                       std::span<const sinter_control> controls) const;
 
   std::vector<std::unique_ptr<Replica>> replicas_;
   int64_t microBatches_ = 1;
-  std::optional<RowOrder> orderOnDevice_; // if the data is there
+  std::optional<RowOrder> orderOnDevice_; // of part 0, if the data is there
   int64_t mostSteps_ = 1;
-  std::vector<sinter_control> controls_; // of the steps that begin
-  std::vector<int64_t> rows_;            // of these steps
   bool isJoined_ = false;
   uint64_t begun_ = 0, finished_ = 0;
 

@@ -29,9 +29,7 @@ static constexpr uint64_t shareOfAuto = 2;
 static constexpr uint32_t mostSteps = 16, mostCommands = 512;
 
 /// Why the data cannot be on the device; "" if it can.
-static std::string whyNever(const Program &program, size_t replicas) {
-  if (replicas > 1)
-    return "the program has " + std::to_string(replicas) + " replicas";
+static std::string whyNever(const Program &program) {
   if (program.places().size() > 1)
     return "the program uses several devices";
   const Device &device = *program.places().front().device;
@@ -68,7 +66,7 @@ Status Trainer::placeData(const Loader::Options &loading, bool &isPlaced) {
     return {};
   const bool isAuto = options_.dataOnDevice == OnDevice::Auto;
   Program &program = *session_->program()->program;
-  const std::string never = whyNever(program, replicas_->size());
+  const std::string never = whyNever(program);
   if (!never.empty() && !isAuto)
     return Status::invalid("--data-on-device=on: " + never);
   const int64_t stepsLeft = totalSteps_ - step_;
@@ -81,7 +79,7 @@ Status Trainer::placeData(const Loader::Options &loading, bool &isPlaced) {
   if (isAuto && stepsLeft < order_.batchesPerEpoch())
     return options_.verbose ? stays("the run has less than an epoch")
                             : Status();
-  const Device &device = program.device();
+  const Device &device = replicas_->fullestDevice();
   const uint64_t available = device.availableBytes(),
                  needed = DeviceData::bytesOf(
                      *trainingEntry(program.artifact()), trainData_->rows());
@@ -106,7 +104,8 @@ Status Trainer::placeData(const Loader::Options &loading, bool &isPlaced) {
   SINTER_RETURN_IF_ERROR(placed);
   isPlaced = true;
   progress_->note("data: " + std::to_string(trainData_->rows()) + " rows (" +
-                  bytesText(needed) + ") are in " + device.name() +
+                  bytesText(needed) + ") are in " +
+                  (replicas_->size() > 1 ? "each device" : device.name()) +
                   "'s memory; " +
                   (steps > 1 ? std::to_string(steps) + " steps are one graph"
                              : "each step is started by itself"));
