@@ -50,6 +50,10 @@ struct KernelImage {
   std::string bytes;
 };
 
+/// A unit attribute that targets set on an `exec.kernel` whose code waits for
+/// the launches before it: SINTER_KERNEL_WAITS of abi.h.
+inline constexpr llvm::StringLiteral kWaitsAttr = "exec.waits_for_launches";
+
 /// The code that a target generates for the kernels of one program. The target
 /// also sets `tiles`, or `grid`, `block` and `shared`, of every `exec.kernel`.
 struct TargetCode {

@@ -274,7 +274,10 @@ static Status checkKernels(const sinter_artifact &artifact) {
                          : hasCodeFor(artifact, kernel, artifact.target);
     if (!kernel.name || !hasCode)
       return corrupt("kernel " + number(i) + " has no name or no code");
-    if (spans ? kernel.cpu != nullptr : isCpu)
+    bool isOnCpu = spans ? kernel.cpu != nullptr : isCpu;
+    if (kernel.flags & (isOnCpu ? ~0u : ~uint32_t(SINTER_KERNEL_WAITS)))
+      return corrupt("kernel " + number(i) + " has an unknown flag");
+    if (isOnCpu)
       continue;
     for (int d = 0; d < 3; ++d)
       if (!kernel.grid[d] || !kernel.block[d])

@@ -5,21 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/SeparateSlices.h"
+#include "runtime/base/DebugWords.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 using namespace sinter::rt;
 
 Result<bool> SeparateSlices::areWanted() {
-  const char *word = std::getenv("SINTER_DEBUG");
-  if (!word || !*word)
-    return false;
-  if (std::string_view(word) != "separate-slices")
-    return Status::invalid("SINTER_DEBUG: '" + std::string(word) +
-                           "' is not separate-slices");
-  return true;
+  return hasDebugWord(separateSlicesWord);
 }
 
 size_t SeparateSlices::wholeOf(size_t part) const {

@@ -128,23 +128,29 @@ def attention(context, results, entry):
 
 
 def chain(context, results, entries):
-    """Runs of one kernel and of a hundred, each a graph with its copies in and out."""
+    """Runs of one kernel and of a hundred, each a graph with its copies in and out: as they are,
+    and without launches that begin early."""
     name = f"a graph of {CHAIN} small kernels"
-    medians = []
-    for entry in entries:
+
+    def median(entry, environment):
         done = context.attempt(GROUP, name, context.runner(
             entry["file"], "random:seed=0", "--bench", "--warmup=200ms",
-            f"--duration={'100ms' if context.small else '1s'}", "--json"), 60)
-        if done is None:
-            return
-        medians.append(1e3 * json.loads(done[0])["median_ms"])
-    each = (medians[1] - medians[0]) / (CHAIN - 1)
+            f"--duration={'100ms' if context.small else '1s'}", "--json"), 60, env=environment)
+        return 1e3 * json.loads(done[0])["median_ms"] if done else None
+    medians = []
+    for environment in (context.environment,
+                        {**context.environment, "SINTER_DEBUG": "serial-launches"}):
+        for entry in entries:
+            medians.append(median(entry, environment))
+            if medians[-1] is None:
+                return
+    each, serial = ((medians[i + 1] - medians[i]) / (CHAIN - 1) for i in (0, 2))
     streamed = profile(context, entries[1])
     alone = statistics.median(line["us"] for line in streamed.commands) if streamed else None
     results.add(GROUP, name, "measured", 0,
-                f"{each:.3g} us a kernel in a run of {medians[1]:.4g} us; programmatic dependent "
-                "launch is not built", us_per_kernel=each, run_us=medians[1],
-                run_of_one_us=medians[0], us_launched_alone=alone)
+                f"{each:.3g} us a kernel in a run of {medians[1]:.4g} us; {serial:.3g} us where "
+                "each begins after the one before it", us_per_kernel=each, run_us=medians[1],
+                run_of_one_us=medians[0], us_per_serial_kernel=serial, us_launched_alone=alone)
 
 
 def run(context, results):

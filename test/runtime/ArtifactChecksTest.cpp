@@ -220,6 +220,12 @@ TEST_CASE("artifact: missing tables and texts", "[artifact]") {
     s.kernel.sim = [](void *const *, const sinter_sim_functions *) {};
     s.kernel.grid[0] = s.kernel.grid[1] = s.kernel.grid[2] = 1;
   });
+  refused("unknown flag", [](Sample &s) { s.kernel.flags = 1; }); // on a CPU
+  refused("unknown flag", [](Sample &s) {
+    s.artifact.target = "sim";
+    s.kernel.sim = [](void *const *, const sinter_sim_functions *) {};
+    s.kernel.flags = 2 | SINTER_KERNEL_WAITS;
+  });
   refused("export pieces",
           [](Sample &s) { s.artifact.exportPieces = nullptr; });
   refused("constants", [](Sample &s) { s.artifact.constants = nullptr; });

@@ -202,6 +202,58 @@ TEST_CASE("cuda: PTX takes the place of a cubin that the driver refuses",
   CHECK(fake.violations.empty());
 }
 
+TEST_CASE("cuda: kernels that wait begin early where the image waits",
+          "[cuda]") {
+  // Whether a launch in a graph of `device` is early.
+  auto isEarly = [](OneKernel &one, FakeDevice properties, int version,
+                    DeviceOptions options) {
+    FakeDriver fake({properties});
+    fake.version = version;
+    fake.kernels["twice"] = [](void **) {};
+    {
+      auto device = makeDevice(fake, options);
+      auto module = device->loadKernels(one.artifact);
+      REQUIRE(module.ok());
+      auto stream = device->createStream();
+      void *buffers[] = {nullptr, nullptr};
+      if (device->hasGraphs())
+        REQUIRE(device->beginCapture(**stream).ok());
+      REQUIRE(device->launch(**stream, **module, 0, buffers, 1).ok());
+      if (device->hasGraphs()) {
+        auto graph = device->endCapture(**stream);
+        REQUIRE(graph.ok());
+        REQUIRE(device->start(**stream, **graph).ok());
+      }
+      REQUIRE(device->synchronize(**stream).ok());
+    }
+    CHECK(fake.violations.empty());
+    REQUIRE(fake.launches.size() == 1);
+    CHECK(fake.launches[0].grid[0] == 8);
+    CHECK(fake.launches[0].block[0] == 32);
+    return fake.launches[0].isEarly;
+  };
+  const FakeDevice hopper, ampere{"A100", 8, 0, uint64_t(1) << 32};
+  DeviceOptions sync;
+  sync.syncLaunches = true;
+  OneKernel plain, waiting, old;
+  for (OneKernel *one : {&plain, &waiting})
+    one->image(SINTER_IMAGE_PTX, 90);
+  waiting.kernel.flags = old.kernel.flags = SINTER_KERNEL_WAITS;
+  CHECK(isEarly(waiting, hopper, 13000, {}));
+  CHECK_FALSE(isEarly(plain, hopper, 13000, {}));
+  CHECK_FALSE(isEarly(old, hopper, 13000, {})); // runs PTX for sm_80
+  CHECK_FALSE(isEarly(waiting, ampere, 13000, {}));
+  CHECK_FALSE(isEarly(waiting, hopper, 12020, {}));
+  CHECK_FALSE(isEarly(waiting, hopper, 13000, sync));
+  setenv("SINTER_DEBUG", "serial-launches", 1);
+  CHECK_FALSE(isEarly(waiting, hopper, 13000, {}));
+  setenv("SINTER_DEBUG", "serial", 1);
+  FakeDriver fake;
+  checkLine(createCudaDevice(fake.table(), 0, {}).status(), SINTER_INVALID,
+            "'serial' is not separate-slices or serial-launches");
+  unsetenv("SINTER_DEBUG");
+}
+
 TEST_CASE("cuda: kernels that cannot be loaded or launched are named",
           "[cuda]") {
   FakeDriver fake;

@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 #include <cuda.h>
 
+#include <cstddef>
 #include <string>
 #include <type_traits>
 
@@ -51,6 +52,20 @@ TEST_CASE("cuda: the driver's functions take what its header says", "[cuda]") {
 TEST_CASE("cuda: the driver's numbers are those of its header", "[cuda]") {
   static_assert(sizeof(CUuuid) == sizeof(DriverUuid));
   static_assert(sizeof(CUresult) == sizeof(DriverResult));
+  static_assert(sizeof(CUlaunchAttribute) == sizeof(LaunchAttribute));
+  static_assert(offsetof(CUlaunchAttribute, value) ==
+                offsetof(LaunchAttribute, programmaticSerializationAllowed));
+  static_assert(sizeof(CUlaunchConfig) == sizeof(LaunchConfig));
+  static_assert(offsetof(CUlaunchConfig, sharedMemBytes) ==
+                offsetof(LaunchConfig, sharedBytes));
+  static_assert(offsetof(CUlaunchConfig, hStream) ==
+                offsetof(LaunchConfig, stream));
+  static_assert(offsetof(CUlaunchConfig, attrs) ==
+                offsetof(LaunchConfig, attributes));
+  static_assert(offsetof(CUlaunchConfig, numAttrs) ==
+                offsetof(LaunchConfig, numAttributes));
+  CHECK(launchProgrammaticSerialization ==
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
   CHECK(result::success == CUDA_SUCCESS);
   CHECK(result::invalidValue == CUDA_ERROR_INVALID_VALUE);
   CHECK(result::outOfMemory == CUDA_ERROR_OUT_OF_MEMORY);

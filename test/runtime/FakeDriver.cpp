@@ -627,10 +627,38 @@ struct FakeCalls {
                                    StreamHandle where, void **parameters,
                                    void **extra) {
     ENTER(true, true);
+    return launch(d, handle,
+                  {gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                   where, nullptr, 0},
+                  parameters, extra);
+  }
+  static DriverResult launchKernelEx(const LaunchConfig *config,
+                                     FunctionHandle handle, void **parameters,
+                                     void **extra) {
+    ENTER(true, true);
+    return launch(d, handle, *config, parameters, extra);
+  }
+  static DriverResult launch(FakeDriver &d, FunctionHandle handle,
+                             const LaunchConfig &config, void **parameters,
+                             void **extra) {
     ALIVE(function, handle);
-    ALIVE(stream, where);
-    if (!gridX || !gridY || !gridZ || blockX * blockY * blockZ > 1024 || extra)
+    ALIVE(stream, config.stream);
+    const unsigned threads = config.blockX * config.blockY * config.blockZ;
+    if (!config.gridX || !config.gridY || !config.gridZ || threads > 1024 ||
+        extra)
       return d.violation("a launch of an impossible shape");
+    bool isEarly = false;
+    for (unsigned i = 0; i < config.numAttributes; ++i) {
+      const LaunchAttribute &attribute = config.attributes[i];
+      if (attribute.id != launchProgrammaticSerialization)
+        return d.violation("an unknown attribute of a launch");
+      isEarly = attribute.programmaticSerializationAllowed == 1;
+    }
+    const FakeDevice &setup = d.devices_[size_t(d.current_.back()->device)];
+    if (isEarly && setup.major < 9)
+      return result::invalidValue;
+    if (isEarly && stream->recording && d.version < 12030)
+      return result::captureUnsupported;
     // Values are taken now, as a driver does.
     std::vector<std::vector<uint8_t>> values;
     for (size_t i = 0; i < function->parameterBytes.size(); ++i) {
@@ -639,11 +667,13 @@ struct FakeCalls {
     }
     FakeDriver *driver = &d;
     FakeDriver::Function copy = *function;
-    FakeDriver::LaunchRecord record = {copy.name,
-                                       {gridX, gridY, gridZ},
-                                       {blockX, blockY, blockZ},
-                                       sharedBytes,
-                                       stream->recording != nullptr};
+    FakeDriver::LaunchRecord record = {
+        copy.name,
+        {config.gridX, config.gridY, config.gridZ},
+        {config.blockX, config.blockY, config.blockZ},
+        config.sharedBytes,
+        stream->recording != nullptr,
+        isEarly};
     return d.queue(*stream,
                    [=] { return driver->launchNow(copy, record, values); });
   }

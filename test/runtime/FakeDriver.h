@@ -40,6 +40,7 @@ public:
     std::string kernel;
     unsigned grid[3], block[3], sharedBytes;
     bool fromGraph;
+    bool isEarly; // it may begin before the launch before it has ended
   };
 
   /// The driver that the table's functions use; each test makes a new one.

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/Nvptx.h"
 #include "backends/common/codegen/OptimizeModule.h"
+#include "backends/cuda/codegen/LaunchWaits.h"
 #include "backends/cuda/codegen/NvvmIntrinsics.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -70,6 +71,13 @@ public:
         kTriple, ("sm_" + llvm::Twine(arch)).str(), kPtxFeature, options,
         std::nullopt, std::nullopt, codegen::codeGenLevel(optLevel)));
   }
+  void adapt(llvm::Module &module, unsigned arch) const override {
+    if (!waitsForLaunches(arch))
+      removeLaunchWaits(module);
+  }
+  bool waitsForLaunches(unsigned arch) const override {
+    return arch >= kFirstArchWithWaits;
+  }
   void forget(const llvm::Module &module) const override {
     llvm::clearAnnotationCache(&module);
   }
@@ -84,6 +92,11 @@ const gpu::Vendor &nvidia() {
 
 std::optional<std::string> toPtx(llvm::Module &module, unsigned arch,
                                  unsigned optLevel) {
+  if (nvidia().waitsForLaunches(arch)) {
+    if (!waitsBeforeAccesses(module))
+      return std::nullopt;
+    useCoherentLoads(module);
+  }
   std::unique_ptr<llvm::TargetMachine> machine =
       nvidia().createMachine(arch, optLevel);
   llvm::SmallVector<char, 0> bytes;

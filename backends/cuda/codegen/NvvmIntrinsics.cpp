@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/NvvmIntrinsics.h"
+#include "backends/cuda/codegen/LaunchWaits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -60,6 +61,16 @@ public:
   }
   void deviceFence(OpBuilder &b, Location loc) const override {
     call(b, loc, "membar.gl", Type(), {});
+  }
+  /// The next launch may begin only after the wait: then at most two launches
+  /// of a stream are on the device at a time.
+  bool waitForLaunches(OpBuilder &b, Location loc) const override {
+    for (llvm::StringRef text : {kWaitForLaunches, kLetNextLaunchBegin})
+      b.create<LLVM::InlineAsmOp>(
+          loc, TypeRange(), ValueRange(), text, "~{memory}",
+          /*has_side_effects=*/true, /*is_align_stack=*/false,
+          LLVM::AsmDialectAttr(), ArrayAttr());
+    return true;
   }
   Value shuffleXor(OpBuilder &b, Location loc, Value word,
                    int64_t mask) const override {

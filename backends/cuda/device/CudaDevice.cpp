@@ -13,6 +13,7 @@
 #include "backends/cuda/device/GatherModule.h"
 #include "backends/cuda/device/LibraryInContext.h"
 #include "backends/cuda/device/Nvtx.h"
+#include "runtime/base/DebugWords.h"
 #include "runtime/base/NumberText.h"
 
 #include <set>
@@ -38,12 +39,13 @@ DeviceAddress addressOf(const void *pointer) {
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::unique_ptr<CudaContext> context, int ordinal,
-             const DeviceOptions &options, const LibraryFactory &makeLibrary,
-             const GroupFactory &groups)
+             const DeviceOptions &options, bool isSerial,
+             const LibraryFactory &makeLibrary, const GroupFactory &groups)
       : name_(kindName + ":" + std::to_string(ordinal)),
         context_(std::move(context)), driver_(context_->driver()),
         arena_(driver_, name_, options.memoryLimitBytes, context_->freeBytes()),
-        syncLaunches_(options.syncLaunches), makeLibrary_(makeLibrary),
+        syncLaunches_(options.syncLaunches),
+        isSerial_(isSerial || options.syncLaunches), makeLibrary_(makeLibrary),
         groups_(groups) {}
   ~CudaDevice() override;
 
@@ -121,6 +123,7 @@ private:
   const DriverTable &driver_;
   DeviceArena arena_;
   bool syncLaunches_;
+  bool isSerial_; // no kernel begins before the one before it has ended
   LibraryFactory makeLibrary_;
   GroupFactory groups_;
   std::unique_ptr<Library> library_; // created when first needed
@@ -481,7 +484,8 @@ Status CudaDevice::launch(Stream &stream, KernelModule &module, uint32_t kernel,
   SINTER_RETURN_IF_ERROR(failure_);
   CurrentContext current(driver_, context_->handle());
   auto &kernels = static_cast<CudaModule &>(module);
-  DriverResult code = kernels.launch(kernel, buffers, handleOf(stream));
+  DriverResult code =
+      kernels.launch(kernel, buffers, handleOf(stream), isSerial_);
   if (code != result::success && !isSticky(code))
     return {SINTER_DEVICE_FAILED,
             launchText(kernels.desc(kernel)) +
@@ -549,8 +553,11 @@ Result<std::unique_ptr<Device>> cuda::createCudaDevice(
       CudaContext::create(driver, ordinal);
   if (!context.ok())
     return context.status();
-  auto device = std::make_unique<CudaDevice>(std::move(*context), ordinal,
-                                             options, makeLibrary, groups);
+  Result<bool> isSerial = hasDebugWord(serialLaunchesWord);
+  if (!isSerial.ok())
+    return isSerial.status();
+  auto device = std::make_unique<CudaDevice>(
+      std::move(*context), ordinal, options, *isSerial, makeLibrary, groups);
   SINTER_RETURN_IF_ERROR(device->start());
   return std::unique_ptr<Device>(std::move(device));
 }

@@ -148,11 +148,32 @@ Status CudaModule::findKernel(const sinter_kernel_desc &kernel) {
   return {};
 }
 
+/// Images for older architectures have no wait; drivers before CUDA 12.3 do not
+/// record such launches in graphs.
+bool CudaModule::mayBeginEarly(const sinter_kernel_desc &kernel) const {
+  constexpr uint32_t firstArch = 90;
+  constexpr int firstDriver = 12030;
+  return (kernel.flags & SINTER_KERNEL_WAITS) && image_->arch >= firstArch &&
+         context_.facts().driverVersion >= firstDriver;
+}
+
 DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
-                                StreamHandle stream) {
+                                StreamHandle stream, bool isSerial) {
   const sinter_kernel_desc &kernel = table_[number];
   for (uint32_t i = 0; i < kernel.numBuffers; ++i)
     parameters_[i] = const_cast<void **>(&buffers[i]);
+  if (!isSerial && mayBeginEarly(kernel)) {
+    LaunchAttribute attribute = {};
+    attribute.id = launchProgrammaticSerialization;
+    attribute.programmaticSerializationAllowed = 1;
+    const LaunchConfig config = {kernel.grid[0],     kernel.grid[1],
+                                 kernel.grid[2],     kernel.block[0],
+                                 kernel.block[1],    kernel.block[2],
+                                 kernel.sharedBytes, stream,
+                                 &attribute,         1};
+    return context_.driver().launchKernelEx(&config, functions_[number],
+                                            parameters_.data(), nullptr);
+  }
   return context_.driver().launchKernel(
       functions_[number], kernel.grid[0], kernel.grid[1], kernel.grid[2],
       kernel.block[0], kernel.block[1], kernel.block[2], kernel.sharedBytes,

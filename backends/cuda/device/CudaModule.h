@@ -35,9 +35,11 @@ public:
   load(const CudaContext &context, const sinter_artifact &artifact);
   ~CudaModule() override;
 
-  /// Queues kernel `number`; `buffers[i]` is the value of parameter i.
+  /// Queues kernel `number`; `buffers[i]` is the value of parameter i. Unless
+  /// `isSerial`, a kernel that waits for the launches before it may begin
+  /// before they have ended.
   DriverResult launch(uint32_t number, void *const *buffers,
-                      StreamHandle stream);
+                      StreamHandle stream, bool isSerial);
 
   const sinter_kernel_desc &desc(uint32_t number) const {
     return table_[number];
@@ -50,6 +52,7 @@ private:
   rt::Status loadImages(const std::vector<const sinter_image *> &images);
   rt::Status loadImage(const sinter_image &image);
   rt::Status findKernel(const sinter_kernel_desc &kernel);
+  bool mayBeginEarly(const sinter_kernel_desc &kernel) const;
 
   const CudaContext &context_;
   const sinter_kernel_desc *table_ = nullptr;

@@ -37,6 +37,24 @@ struct DriverUuid {
   unsigned char bytes[16];
 };
 
+/// CUlaunchAttribute.
+struct LaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    char bytes[64];
+    int programmaticSerializationAllowed;
+  };
+};
+
+/// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  StreamHandle stream;
+  LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
 /// CUresult.
 namespace result {
 inline constexpr DriverResult success = 0, invalidValue = 1, outOfMemory = 2,
@@ -76,6 +94,8 @@ inline constexpr unsigned eventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 inline constexpr unsigned hostAllocPortable = 1;   // CU_MEMHOSTALLOC_PORTABLE
 inline constexpr int captureThreadLocal = 1;       // CU_STREAM_CAPTURE_MODE_...
 inline constexpr int functionMaxDynamicShared = 8; // CU_FUNC_ATTRIBUTE_...
+/// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+inline constexpr int launchProgrammaticSerialization = 6;
 /// CUjit_option.
 inline constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
 
@@ -146,6 +166,9 @@ inline constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
     (FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ,  \
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
      StreamHandle stream, void **parameters, void **extra))                    \
+  F(launchKernelEx, cuLaunchKernelEx,                                          \
+    (const LaunchConfig *config, FunctionHandle function, void **parameters,   \
+     void **extra))                                                            \
   F(streamBeginCapture, cuStreamBeginCapture_v2,                               \
     (StreamHandle stream, int mode))                                           \
   F(streamEndCapture, cuStreamEndCapture,                                      \

@@ -72,6 +72,13 @@ public:
   /// Orders the thread's accesses to global memory, before and after, for the
   /// whole device.
   virtual void deviceFence(mlir::OpBuilder &b, mlir::Location loc) const = 0;
+  /// Emitted at a kernel's beginning, where the vendor's devices can begin a
+  /// launch before those before it on its stream have ended. Waits for their
+  /// end, sees what they have written, and lets the next launch begin. Returns
+  /// whether it emitted that; then every kernel must access global memory only
+  /// after it.
+  virtual bool waitForLaunches(mlir::OpBuilder &b,
+                               mlir::Location loc) const = 0;
   /// `word` (32 bits) of lane (lane xor mask) of the warp, whose threads all
   /// execute this.
   virtual mlir::Value shuffleXor(mlir::OpBuilder &b, mlir::Location loc,

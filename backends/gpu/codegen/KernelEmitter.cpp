@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/gpu/codegen/KernelEmitter.h"
 #include "backends/gpu/codegen/BlockPart.h"
+#include "passes/Target.h"
 #include "passes/fuse/FusionInfo.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -423,6 +424,8 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
   LLVM::LLVMFuncOp function =
       buildFunction(intrinsics, builder, kernel, parameters, blockThreads);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  if (intrinsics.waitForLaunches(builder, loc))
+    kernel->setAttr(passes::kWaitsAttr, builder.getUnitAttr());
   KernelBody kernelBody(intrinsics, builder, loc, function, parameters,
                         blockThreads);
   kernelBody.emit(stages.front());

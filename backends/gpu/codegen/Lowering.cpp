@@ -34,6 +34,7 @@ std::vector<std::string> compile(ModuleOp kernel, const Vendor &vendor,
       return results;
     module->setTargetTriple(machine->getTargetTriple().str());
     module->setDataLayout(machine->createDataLayout());
+    vendor.adapt(*module, arch);
     codegen::optimizeModule(*module, *machine, options.optLevel);
     std::optional<std::string> result = backend(*module, arch);
     vendor.forget(*module);
@@ -83,6 +84,10 @@ lowerKernels(ModuleOp module, const Vendor &vendor, ArrayRef<unsigned> archs,
     for (auto [code, result] : llvm::zip_equal(byArch, results))
       code.push_back(std::move(result));
   }
+  if (llvm::none_of(
+          archs, [&](unsigned arch) { return vendor.waitsForLaunches(arch); }))
+    for (auto kernel : module.getOps<exec::KernelOp>())
+      kernel->removeAttr(passes::kWaitsAttr);
   return byArch;
 }
 

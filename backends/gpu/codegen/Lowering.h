@@ -30,6 +30,14 @@ public:
   /// generator for it.
   virtual std::unique_ptr<llvm::TargetMachine>
   createMachine(unsigned arch, unsigned optLevel) const = 0;
+  /// Removes from one kernel's module, before it is optimised, what `arch` does
+  /// not have.
+  virtual void adapt(llvm::Module &, unsigned arch) const { (void)arch; }
+  /// Whether kernels of `arch` contain Intrinsics::waitForLaunches.
+  virtual bool waitsForLaunches(unsigned arch) const {
+    (void)arch;
+    return false;
+  }
   /// Called before `module` is destroyed.
   virtual void forget(const llvm::Module &) const {}
 };

@@ -177,6 +177,9 @@ std::string inlinePtxName(StringRef text) {
       {"cp.async.commit_group", 0, "cp.async.commit.group"},
       {"cp.async.wait_all", 0, "cp.async.wait.all"},
       {"cp.async.wait_group", 1, "cp.async.wait.group"},
+      {"griddepcontrol.wait", 0, "griddepcontrol.wait"},
+      {"griddepcontrol.launch_dependents", 0,
+       "griddepcontrol.launch_dependents"},
       {"membar.gl", 0, "membar.gl"},
       {"membar.cta", 0, "membar.cta"},
   };

@@ -125,6 +125,15 @@ static Value *lowerMatch(const IntrinsicCall &call) {
 
 Value *lowerMeeting(const IntrinsicCall &call) {
   IRBuilder<> &builder = call.builder;
+  if (call.name == "griddepcontrol.wait") {
+    ++call.code.numLaunchWaits;
+    call.table(offsetof(sinter_sim_functions, launchWait), builder.getVoidTy(),
+               {call.site(SINTER_SIM_BARRIER)});
+    return nothing(call);
+  }
+  // Every launch may begin as early as it likes.
+  if (call.name == "griddepcontrol.launch_dependents")
+    return nothing(call);
   if (call.name == "bar.warp.sync") {
     call.table(offsetof(sinter_sim_functions, warpSync), builder.getVoidTy(),
                {call.site(SINTER_SIM_WARP), call.operands[0]});

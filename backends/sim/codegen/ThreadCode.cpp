@@ -198,8 +198,8 @@ void ThreadCode::describe(uint32_t flags) {
   auto *table = new GlobalVariable(module, rowsType, /*isConstant=*/true,
                                    GlobalValue::PrivateLinkage,
                                    ConstantArray::get(rowsType, rows));
-  uint32_t numMeetings =
-      numOfKind[SINTER_SIM_BARRIER] + numOfKind[SINTER_SIM_WARP] + numYields;
+  uint32_t numMeetings = numOfKind[SINTER_SIM_BARRIER] - numLaunchWaits +
+                         numOfKind[SINTER_SIM_WARP] + numYields;
   auto *infoType =
       StructType::get(i64, pointer, pointer, i32, i32, i32, i32, i32, i32);
   static_assert(sizeof(sinter_sim_kernel_info) == 48);

@@ -45,7 +45,8 @@ public:
   llvm::Function *function; // from enterThread: void(ptr, ptr)
   uint32_t numBuffers = 0;
   uint64_t staticSharedBytes = 0;
-  uint32_t numYields = 0; // calls that let other threads run
+  uint32_t numYields = 0;      // calls that let other threads run
+  uint32_t numLaunchWaits = 0; // barriers that are waits for earlier launches
 
   /// Records the current text of the instructions, for the texts of sites.
   void recordTexts();

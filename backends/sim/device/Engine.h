@@ -49,6 +49,9 @@ struct Launch {
   const char *name = ""; // for errors
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   uint32_t sharedBytes = 0; // dynamic
+  /// It may begin before the launches before it on its stream have ended: each
+  /// thread has to wait for them.
+  bool isEarly = false;
   void *const *buffers = nullptr;
   /// Accesses of a checked kernel must stay inside these; empty: no limit.
   std::vector<MemoryRange> ranges;

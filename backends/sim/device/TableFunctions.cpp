@@ -170,6 +170,12 @@ struct TableFunctions {
       worker.finishCopies(pending);
   }
 
+  static void launchWait(Self self, uint32_t site) {
+    Worker &worker = Worker::of(self);
+    if (worker.context_.launch->isEarly && site != worker.context_.dropSite)
+      worker.hasWaited_[worker.current_] = true;
+  }
+
   static uint64_t clock(Self) { return __rdtsc(); }
 };
 
@@ -282,6 +288,13 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
   } else {
     if (at - reinterpret_cast<uint64_t>(fiber_->stackBase) < fiber_->stackBytes)
       return; // the thread's own stack
+    if (!isAfterLaunches()) {
+      setError(doing() +
+                   "of global memory before it waits for the launches before "
+                   "it",
+               site);
+      leave();
+    }
     auto verdict = context_.ranges
                        ? context_.ranges->look(address, sizeBytes, writes)
                        : AccessRanges::Verdict::Inside;
@@ -356,6 +369,7 @@ sinter_sim_functions tableFunctions() {
   table.copyAsync = TableFunctions::copyAsync;
   table.copyCommit = TableFunctions::copyCommit;
   table.copyWait = TableFunctions::copyWait;
+  table.launchWait = TableFunctions::launchWait;
   table.clock = TableFunctions::clock;
   table.mathF32 = mathF32;
   table.mathF64 = mathF64;

@@ -100,6 +100,7 @@ bool Worker::runBlock(uint64_t block) {
   }
   ++epoch_;
   copies_.clear();
+  hasWaited_.assign(launch.isEarly ? numThreads_ : 0, false);
 
   fiber_ = fibers_.take();
   if (!fiber_) {
@@ -146,6 +147,8 @@ void Worker::runThreads() {
       current_ = schedule_.started(i);
       placeThread(current_);
       launch.kernel(launch.buffers, &table_.functions);
+      if (!checkLaunchWait())
+        break;
     }
     numExited_ = numThreads_;
   }
@@ -193,7 +196,16 @@ void Worker::leave() {
   __builtin_unreachable(); // all fibers are reset
 }
 
+bool Worker::checkLaunchWait() {
+  if (isAfterLaunches())
+    return true;
+  setError("ended without a wait for the launches before it", kNoSite);
+  return false;
+}
+
 bool Worker::endThread() {
+  if (!checkLaunchWait())
+    return false;
   Thread &thread = threads_[current_];
   thread.state = State::Exited;
   thread.fiber = nullptr;

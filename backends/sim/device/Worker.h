@@ -123,6 +123,12 @@ private:
   [[noreturn]] void leave();
   /// False if the thread should not have ended.
   bool endThread();
+  bool checkLaunchWait();
+
+  /// Whether the current thread may access global memory.
+  bool isAfterLaunches() const {
+    return !context_.launch->isEarly || hasWaited_[current_];
+  }
 
   // Meetings.
   uint32_t meetAtBarrier(uint32_t site, uint32_t barrier, uint32_t count,
@@ -160,6 +166,7 @@ private:
   std::vector<Warp> warps_;
   std::array<BlockBarrier, 16> barriers_;
   std::vector<ThreadCopies> copies_; // by thread; empty: no copies yet
+  std::vector<bool> hasWaited_;      // by thread, if the launch may begin early
   Schedule schedule_;
   FiberPool fibers_;
   Context self_;              // the worker's own stack

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 3                     /* another major is refused */
+#define SINTER_ABI_MAJOR 4                     /* another major is refused */
 #define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
@@ -312,6 +312,13 @@ typedef struct sinter_command {
 /* ---- Kernels, entries, artifact
  * ---------------------------------------------- */
 
+typedef enum sinter_kernel_flag {
+  /* On sm_90 and newer, every thread waits for the launches before it on its
+   * stream before it accesses global memory. A launch may then begin before
+   * those have ended. */
+  SINTER_KERNEL_WAITS = 1
+} sinter_kernel_flag;
+
 /* A kernel has code for one kind of device: a function for the CPU, a function
  * in the images for CUDA, or the function of one thread for the simulated
  * device. */
@@ -324,6 +331,8 @@ typedef struct sinter_kernel_desc {
   uint32_t grid[3], block[3];
   uint32_t sharedBytes; /* dynamic shared memory of a block */
   uint32_t numBuffers;  /* slices of a launch */
+  uint32_t flags;       /* of sinter_kernel_flag; 0 for the CPU */
+  uint32_t reserved;
 } sinter_kernel_desc;
 
 /* All CUDA kernels of an artifact, for one architecture. */

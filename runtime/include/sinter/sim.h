@@ -25,7 +25,8 @@ extern "C" {
  */
 
 typedef enum sinter_sim_site_kind {
-  /* A barrier of the block or a wait for cp.async; can be left out. */
+  /* A barrier of the block, a wait for cp.async or for earlier launches; can be
+   * left out. */
   SINTER_SIM_BARRIER = 1,
   SINTER_SIM_WARP,      /* threads of a warp meet */
   SINTER_SIM_PREDICATE, /* a test that guards an index; can be forced */
@@ -56,7 +57,7 @@ typedef struct sinter_sim_kernel_info {
   uint32_t numSites;
   uint32_t numBuffers;
   uint32_t staticSharedBytes; /* a multiple of 16; dynamic memory follows */
-  uint32_t numMeetings;       /* barriers and warp sites; 0: no thread waits */
+  uint32_t numMeetings;       /* sites where threads wait for each other */
   uint32_t flags;             /* sinter_sim_kernel_flags */
   uint32_t reserved;
 } sinter_sim_kernel_info;
@@ -220,6 +221,9 @@ struct sinter_sim_functions {
    * until every copy is done. */
   void (*copyWait)(const sinter_sim_functions *self, uint32_t site,
                    uint32_t pending);
+
+  /* Waits for the launches before this one on its stream. */
+  void (*launchWait)(const sinter_sim_functions *self, uint32_t site);
 
   uint64_t (*clock)(const sinter_sim_functions *self);
 

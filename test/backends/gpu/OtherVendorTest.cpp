@@ -59,6 +59,7 @@ public:
   void deviceFence(OpBuilder &b, Location loc) const override {
     b.create<LLVM::FenceOp>(loc, LLVM::AtomicOrdering::seq_cst, "agent");
   }
+  bool waitForLaunches(OpBuilder &, Location) const override { return false; }
   bool roundsPairs() const override { return false; }
   Value roundPair(OpBuilder &, Location, Type, Value, Value) const override {
     FAIL("rounded by integer arithmetic");

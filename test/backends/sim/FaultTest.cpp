@@ -42,6 +42,25 @@ struct Attempt {
   }
 };
 
+/// The error of a launch that may begin before the launches before it have
+/// ended. `isDropped`: its first wait is left out.
+std::string earlyError(const std::string &name, const SimOptions &build,
+                       bool isDropped = false) {
+  std::vector<int32_t> x(64, 1), y(64);
+  SimKernel kernel("faulty.ll", name, build);
+  INFO(kernel.error());
+  REQUIRE(kernel.code());
+  EngineOptions options;
+  if (isDropped)
+    options.drop = {Drop::Barrier, "", 0};
+  Engine engine(options);
+  Launch launch = kernel.launch({rangeOf(x), rangeOf(y)}, 1, 64);
+  launch.isEarly = true;
+  std::string error = engine.launch(launch, nullptr).message();
+  CHECK((!error.empty() || x == y));
+  return error;
+}
+
 std::string whyNotCompiled(const std::string &name) {
   return SimKernel("faulty.ll", name).error();
 }
@@ -70,6 +89,31 @@ TEST_CASE("a missing barrier is a race") {
                   /*failsOnRaces=*/false);
   CHECK(counted.error == "");
   CHECK(counted.report.races == 64);
+}
+
+TEST_CASE("a launch that begins early waits before it uses memory") {
+  for (const char *kernel : {"waits", "waits_and_meets"}) {
+    const std::string place =
+        "kernel " + std::string(kernel) + ", block (0,0,0), thread (0,0,0): ";
+    for (const SimOptions &build : {plain, checked})
+      CHECK(earlyError(kernel, build) == "");
+    // Checked kernels name the access; others are found out at the end.
+    CHECK(earlyError(kernel, checked, /*isDropped=*/true)
+              .find(place + "reads 4 bytes of global memory before it waits "
+                            "for the launches before it, at '%value = load") ==
+          0);
+    CHECK(earlyError(kernel, plain, /*isDropped=*/true)
+              .find(": ended without a wait for the launches before it") !=
+          std::string::npos);
+  }
+  CHECK(earlyError("waits_late", checked)
+            .find("writes 4 bytes of global memory before it waits") !=
+        std::string::npos);
+  CHECK(earlyError("waits_once", checked) ==
+        "kernel waits_once, block (0,0,0), thread (1,0,0): ended without a "
+        "wait for the launches before it");
+  // A launch that begins after the others needs no wait.
+  CHECK(Attempt("waits_once", checked).error == "");
 }
 
 TEST_CASE("a barrier that not all threads reach") {

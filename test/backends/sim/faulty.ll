@@ -291,3 +291,49 @@ define void @past_parameters(ptr byval([2 x ptr]) align 8 %buffers) {
   store i32 %tid, ptr %to, align 4
   ret void
 }
+
+; y[i] = x[i] after a wait for the launches before.
+define void @waits(ptr %x, ptr %y) {
+  call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
+  call void asm sideeffect "griddepcontrol.launch_dependents;", "~{memory}"()
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %from = getelementptr inbounds i32, ptr %x, i32 %tid
+  %value = load i32, ptr %from, align 4
+  %to = getelementptr inbounds i32, ptr %y, i32 %tid
+  store i32 %value, ptr %to, align 4
+  ret void
+}
+
+; The same with a barrier, so that threads have stacks of their own.
+define void @waits_and_meets(ptr %x, ptr %y) {
+  call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %from = getelementptr inbounds i32, ptr %x, i32 %tid
+  %value = load i32, ptr %from, align 4
+  call void @llvm.nvvm.barrier0()
+  %to = getelementptr inbounds i32, ptr %y, i32 %tid
+  store i32 %value, ptr %to, align 4
+  ret void
+}
+
+; It writes before it waits.
+define void @waits_late(ptr %x, ptr %y) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %to = getelementptr inbounds i32, ptr %y, i32 %tid
+  store i32 1, ptr %to, align 4
+  call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
+  ret void
+}
+
+; Only one thread waits; the others end.
+define void @waits_once(ptr %x, ptr %y) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %first = icmp eq i32 %tid, 0
+  br i1 %first, label %wait, label %exit
+wait:
+  call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
+  store i32 1, ptr %y, align 4
+  br label %exit
+exit:
+  ret void
+}
