@@ -184,7 +184,10 @@ private:
   /// The same of `stored`, which is `operand` or what that is widened from.
   Value cutStored(Value operand, Value stored, int64_t i) {
     ir::RowDim where = *region.rowsOf(operand);
-    Location loc = operand.getLoc();
+    // A constant may have no node's name.
+    Location loc = stored.getDefiningOp<ir::ConstantOp>()
+                       ? region.product().getLoc()
+                       : operand.getLoc();
     RankedTensorType type = ir::tensorType(stored);
     // A chunk begins when the one before has ended. All else in it depends on
     // the first product.

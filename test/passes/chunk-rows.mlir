@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{least-bytes=16384 most-chunks=4}))' | FileCheck %s
+// RUN: sinter-opt %s --mlir-print-debuginfo --mlir-print-local-scope --pass-pipeline='builtin.module(func.func(sinter-chunk-rows{least-bytes=16384 most-chunks=4}))' | FileCheck %s --check-prefix=NAMES
 // test/ops/ChunkRowsTest.cpp evaluates these functions before and after the pass.
 
 // The logits of a batch and their gradient: a chunk for each row of the batch. A chunk begins when the one before
@@ -152,4 +153,15 @@ func.func @left_alone(%x: tensor<4096x4xf32>, %w: tensor<64x4xf32>, %a: tensor<4
   %g = sinter.dot_general %u, %v batch [] x [] contract [1] x [1] : (tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<128x128xf32>
   %k = sinter.reduce max %g dims [1] : (tensor<128x128xf32>) -> tensor<128xf32>
   return %z, %m, %o, %last, %k : tensor<4096x64xf32>, tensor<4096xf32>, tensor<4096x64xf32>, tensor<4096xf32>, tensor<128xf32>
+}
+
+// A constant without a node's name is cut under the name of the product.
+// NAMES-LABEL: @constant
+// NAMES: sinter.slice {{.*}} limits [1024, 4] {{.*}} loc("head")
+func.func @constant(%w: tensor<64x4xf32>) -> tensor<4096xf32> {
+  %x = sinter.constant dense<0.5> : tensor<4096x4xf32> loc(unknown)
+  %p = sinter.dot_general %x, %w batch [] x [] contract [1] x [1] : (tensor<4096x4xf32>, tensor<64x4xf32>) -> tensor<4096x64xf32> loc("head")
+  %e = sinter.exp %p : tensor<4096x64xf32>
+  %s = sinter.reduce sum %e dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  return %s : tensor<4096xf32>
 }
