@@ -143,6 +143,8 @@ static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
+  pm.addPass(passes::createChoosePersistent(&context.target, context.devices,
+                                            context.options.persistentKernel));
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createChunkRows(&context.target, context.devices));
@@ -157,6 +159,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseCasts());
   functions.addPass(passes::createFuseSiblings(&context.target));
   functions.addPass(passes::createFuseStages(&context.target, context.devices));
+  functions.addPass(passes::createFusePersistent());
   pm.addPass(passes::createShareKernels());
 }
 

@@ -135,6 +135,10 @@ bool hasDomain(KernelKind kind) {
          kind == KernelKind::matmul || kind == KernelKind::conv;
 }
 
+bool hasStages(KernelKind kind) {
+  return kind == KernelKind::staged || kind == KernelKind::persistent;
+}
+
 namespace {
 
 class KernelVerifier {
@@ -164,6 +168,7 @@ public:
       return verifyOneOp();
     case KernelKind::multi:
     case KernelKind::staged:
+    case KernelKind::persistent:
       return verifyParts();
     }
     return error() << "has an unknown kind";
@@ -268,8 +273,12 @@ private:
   }
 
   LogicalResult verifyParts() {
-    bool isStaged = kind == KernelKind::staged;
+    bool isStaged = hasStages(kind);
     for (Operation &part : body.without_terminator()) {
+      bool isView = kind == KernelKind::persistent && part.hasTrait<Alias>() &&
+                    !isa<BlockArgument>(part.getOperand(0));
+      if (isView)
+        continue;
       if (!isa<KernelOp>(part))
         return error() << "must consist of kernels";
       if (!isStaged &&
@@ -278,8 +287,8 @@ private:
       if (failed(verifyYieldsOnce(part)))
         return failure();
     }
-    auto numParts = llvm::range_size(body.without_terminator());
-    if (isStaged && numParts < 2)
+    auto kernels = body.getOps<KernelOp>();
+    if (isStaged && std::distance(kernels.begin(), kernels.end()) < 2)
       return error() << "needs two kernels or more";
     return success();
   }

@@ -33,6 +33,8 @@ struct Domain {
 
 /// True when kernels of this kind have a domain.
 bool hasDomain(KernelKind kind);
+/// True when kernels of this kind consist of kernels that run in order.
+bool hasStages(KernelKind kind);
 
 /// Checks what code generators rely on: the constraints C3 to C10 of
 /// `sinter.kernel`, also for the `exec.kernel` made of one. Reports the first

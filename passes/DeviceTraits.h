@@ -29,6 +29,8 @@ struct DeviceTraits {
   bool hasTensorCores = false;
   /// A library's convolution of 16-bit floats may give float32.
   bool convolvesIntoFloat32 = true;
+  /// All blocks of a kernel can wait for each other: kernels may be persistent.
+  bool hasGridBarriers = false;
   /// Kernels can be had as PTX.
   bool hasPtx = false;
   /// Programs may also hold machine code for single architectures.

@@ -10,6 +10,7 @@
 #include "passes/fuse/FuseEpilogues.h"
 #include "passes/fuse/FuseSiblings.h"
 #include "passes/fuse/FuseStages.h"
+#include "passes/fuse/PersistentKernel.h"
 #include "passes/fuse/SplitContractions.h"
 #include "passes/layout/MergeContractions.h"
 #include "passes/place/PlaceOps.h"

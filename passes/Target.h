@@ -88,6 +88,10 @@ public:
   virtual Implementation implementationOf(mlir::Operation *op,
                                           std::string &reason) const = 0;
 
+  /// True when kernels can compute `contraction`, though it may be a library
+  /// call.
+  virtual bool canGenerate(mlir::Operation *contraction) const { return false; }
+
   /// True when the target implements this composite better than its
   /// decomposition. `narrow` is the type of 16-bit floats that the precision
   /// policy will give it, or null.

@@ -98,6 +98,8 @@ static json::Object trainingOptions(const Options &options,
   object["target"] = target.name();
   object["mcpu"] = options.mcpu;
   object["libraries"] = llvm::join(options.libraries, ",");
+  if (options.persistentKernel != "off") // it calls no libraries
+    object["persistent_kernel"] = options.persistentKernel;
   object["deterministic"] =
       options.deterministic.empty() ? "run" : options.deterministic;
   if (!options.keepFp32.empty())

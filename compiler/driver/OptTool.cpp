@@ -122,6 +122,10 @@ int sinter::compiler::optMain(int argc, char **argv,
       [&] { return passes::createFuseStages(set.main.get(), set.devices); });
   mlir::registerPass(
       [&] { return passes::createSplitContractions(set.main.get()); });
+  mlir::registerPass([&] {
+    return passes::createChoosePersistent(set.main.get(), set.devices,
+                                          options->persistentKernel);
+  });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();
   registerPhasePipelines(context);

@@ -98,8 +98,10 @@ kernelRows(TableData &data, ModuleOp module, const passes::TargetCode &code,
       llvm::copy(*kernel.getGrid(), desc.grid);
       llvm::copy(*kernel.getBlock(), desc.block);
       desc.sharedBytes = kernel.getShared().value_or(0);
-      desc.flags =
-          kernel->hasAttr(passes::kWaitsAttr) ? SINTER_KERNEL_WAITS : 0;
+      if (kernel->hasAttr(passes::kWaitsAttr))
+        desc.flags |= SINTER_KERNEL_WAITS;
+      if (kernel.getKind() == ir::KernelKind::persistent)
+        desc.flags |= SINTER_KERNEL_PERSISTENT;
     }
     // A kernel in an image has no function in an object.
     llvm::Constant *function = code.images.empty() || !isCuda

@@ -418,6 +418,13 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readWord(v, o.remat, "auto|none|all");
      }},
+    {"--persistent-kernel", "off|auto|on",
+     "on GPUs, compiles a program into one kernel whose blocks wait for each "
+     "other, without libraries: auto: if it is small; default off",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.persistentKernel, "off|auto|on");
+     }},
     {"--allow-microbatch", "", "splits the batch to fit the memory limit",
      kTargetGroup, kCompile, turnOn<&Options::allowMicroBatch>},
     {"--deterministic", "none|run|arch|topology",

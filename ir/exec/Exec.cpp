@@ -283,6 +283,8 @@ OperandRange FillOp::getReads() {
 }
 OperandRange FillOp::getWrites() { return getOperation()->getOperands(); }
 
+bool KernelOp::isStaged() { return ir::hasStages(getKind()); }
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
       getOperation()->getParentOp(), getKernelAttr());

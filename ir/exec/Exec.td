@@ -241,8 +241,10 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     block (x, y, z) and the bytes of dynamic shared memory of a CUDA launch. They are known after code generation.
 
     In a kernel of kind `staged`, the block that finishes the first stage last computes the other stages. Blocks take
-    tickets to find out which block that is: a launch of such a kernel has the ticket of the control block as its last
-    operand.
+    tickets to find out which block that is. The blocks of a kernel of kind `persistent` run all at once, and count in
+    the same way how many of them have finished a stage; its `grid` is the largest useful one, of which a device
+    launches as many blocks as it can run at once. A launch of such kernels has the ticket of the control block as its
+    last operand.
 
     C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` are both present or both absent, with
     three positive numbers each. C4: the constraints C3 to C10 of `sinter.kernel`.
@@ -267,9 +269,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
   let extraClassDeclaration = [{
     /// The values that the body yields.
     ::mlir::OperandRange getYielded();
-    /// True when the last block of the first stage computes the others: launches then have one more operand,
-    /// the ticket of the control block.
-    bool isStaged() { return getKind() == ir::KernelKind::staged; }
+    /// True when the kernel has stages: launches then have one more operand, the ticket of the control block.
+    bool isStaged();
     /// The number of buffers that a launch reads (with a ticket) and writes.
     unsigned getNumBuffers() {
       return getBody().front().getNumArguments() + isStaged() + getYielded().size();

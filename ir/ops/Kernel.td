@@ -35,7 +35,8 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
     | `scatter`, `window_grad`, `scan`, `sort` | one op: a scatter, `reduce_window_grad`, `cumulative` or `cumulative_parts`, `top_k` |
     | `matmul`, `conv` | one contraction, views of its operands, and elementwise ops after it |
     | `multi` | kernels that are independent of each other |
-    | `staged` | kernels that run in order; each may read results of earlier ones |
+    | `staged` | kernels that run in order; each may read results of earlier ones, and is little work for one block |
+    | `persistent` | the same, but all blocks of a GPU compute each of the kernels, and wait for each other in between |
 
     C1: body arguments have the operands' types. C2: yielded values have the results' types.
     C3: kinds loop, reduce, matmul and conv have a domain, the others none.
@@ -43,8 +44,9 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
     C5: a result extends over all loops, or over all that are not reduced. C6: only kind reduce has reduced loops and
     reductions. C7: kinds matmul and conv have one contraction, and one result. C8: kind concat yields one concat.
     C9: the kinds of one op have only that op, and yield each of its results.
-    C10: kinds multi and staged consist of kernels (staged: at least two), which read body arguments (staged: also
-    results of earlier kernels), and yield each of their results once.
+    C10: kinds multi, staged and persistent consist of kernels (staged and persistent: at least two), which read body
+    arguments (staged and persistent: also results of earlier kernels), and yield each of their results once; a
+    persistent one may also have aliases of such results.
     ```mlir
     %y = sinter.kernel loop(%x) over <[8] views [(d0) -> (d0)]> : (tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%a: tensor<8xf32>):

@@ -23,6 +23,7 @@
 #include "passes/PostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
+#include "passes/fuse/PersistentKernel.h"
 #include "passes/place/DecomposeComposites.h"
 
 #include "mlir/Pass/Pass.h"
@@ -111,10 +112,8 @@ private:
 
   /// Wraps `contraction`. Returns true if the result is a generated kernel.
   bool fuse(Operation *contraction, LibraryEpilogues &library) {
-    std::string reason;
     bool isGenerated =
-        target && target->implementationOf(contraction, reason) ==
-                      Implementation::Generated;
+        implementationOf(contraction, target) == Implementation::Generated;
     Epilogue epilogue =
         isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;

@@ -273,7 +273,7 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (argument.getType() != result.getType())
     return false;
   ir::KernelKind kind = kernel.getKind();
-  bool isStaged = kind == ir::KernelKind::staged;
+  bool isStaged = ir::hasStages(kind);
   if (kind == ir::KernelKind::multi || isStaged)
     return mayRunPartInPlace(body, isStaged, input, output);
   if (kind ==

@@ -18,6 +18,7 @@
 #include "passes/OpClasses.h"
 #include "passes/fuse/EpilogueStep.h"
 #include "passes/fuse/Fusion.h"
+#include "passes/fuse/PersistentKernel.h"
 #include "passes/recognize/VarianceForm.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -68,10 +69,8 @@ void moveWideningAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
 }
 
 bool isCalled(Operation *op, const Target *target) {
-  std::string reason;
   return op && ir::isContraction(op) &&
-         (!target ||
-          target->implementationOf(op, reason) == Implementation::Library);
+         implementationOf(op, target) == Implementation::Library;
 }
 
 } // namespace

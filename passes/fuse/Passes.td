@@ -119,6 +119,32 @@ def FuseStages : Pass<"sinter-fuse-stages", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def ChoosePersistent : Pass<"sinter-choose-persistent", "::mlir::ModuleOp"> {
+  let summary = "Choose the functions that become one kernel";
+  let description = [{
+    On a GPU, the launches of a small program take longer than its work. Functions that are small and
+    possible as one kernel get the attribute `sinter.persistent`: the code generator computes all their
+    contractions, and `sinter-fuse-persistent` makes the kernel. A function on several devices, with sums over
+    replicas or with attention that a library computes, cannot be one kernel.
+  }];
+  let constructor = "::sinter::passes::createChoosePersistent(nullptr, {}, \"auto\")";
+  let options = [
+    Option<"mode", "mode", "std::string", "\"auto\"",
+           "off: none; auto: small functions; on: all, or an error">
+  ];
+}
+
+def FusePersistent : Pass<"sinter-fuse-persistent", "::mlir::func::FuncOp"> {
+  let summary = "Make one kernel of all kernels of a function";
+  let description = [{
+    In a function with the attribute `sinter.persistent`, all kernels become stages of one kernel of kind
+    persistent, as few stages as their operands allow: kernels that do not depend on each other share a
+    stage. The new value of a state is computed in a later stage than all reads of the old one, if possible,
+    so that it can take its place.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def ShareKernels : Pass<"sinter-share-kernels", "::mlir::ModuleOp"> {
   let summary = "Turn constants that differ between equal kernels into operands";
   let description = [{

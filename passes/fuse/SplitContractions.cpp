@@ -14,6 +14,7 @@
 #include "ir/Build.h"
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
+#include "passes/fuse/PersistentKernel.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/MathExtras.h"
@@ -96,9 +97,7 @@ public:
     SmallVector<ir::DotGeneralOp> dots(
         getOperation().getOps<ir::DotGeneralOp>());
     for (ir::DotGeneralOp dot : dots) {
-      std::string reason;
-      if (!target ||
-          target->implementationOf(dot, reason) != Implementation::Generated)
+      if (implementationOf(dot, target) != Implementation::Generated)
         continue;
       int64_t stretches = stretchesOf(dot);
       if (stretches == 1)

@@ -275,7 +275,8 @@ static Status checkKernels(const sinter_artifact &artifact) {
     if (!kernel.name || !hasCode)
       return corrupt("kernel " + number(i) + " has no name or no code");
     bool isOnCpu = spans ? kernel.cpu != nullptr : isCpu;
-    if (kernel.flags & (isOnCpu ? ~0u : ~uint32_t(SINTER_KERNEL_WAITS)))
+    constexpr uint32_t known = SINTER_KERNEL_WAITS | SINTER_KERNEL_PERSISTENT;
+    if (kernel.flags & (isOnCpu ? ~0u : ~known))
       return corrupt("kernel " + number(i) + " has an unknown flag");
     if (isOnCpu)
       continue;

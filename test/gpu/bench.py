@@ -205,7 +205,7 @@ class Bench:
         if row.kind == "train":
             init = os.path.join(self.scratch,
                                 workloads.weightsOf(row.network, self.context.small))
-            return [os.path.join(self.folder, row.file), "bench", "--json", self.device,
+            return [os.path.join(self.folder, workloads.trainerOf(row, name)), "bench", "--json", self.device,
                     "--shuffle=false", f"--data=npz:{self.data(row)}", f"--init={init}",
                     "--workers=4"], None
         graph = workloads.graph(row, self.context.small) + ".onnx"
@@ -213,7 +213,7 @@ class Bench:
         if not os.path.exists(model):
             shutil.copy(os.path.join(self.folder, graph), model)
         command, output = self.runner(name, row, model)
-        return command + workloads.compileOptions(row), output
+        return command + workloads.compileOptions(row, name), output
 
     def runner(self, name, row, model):
         """As sinter(), of a model or a library."""
@@ -284,7 +284,7 @@ class Bench:
         """What is wrong; notes each side's difference from ours, which has none from itself."""
         ours, problems = sides[0], []
         for side in sides[1:]:
-            limit = workloads.TOLERANCE[row.precision] if isinstance(side, Peer) else 0
+            limit = 0 if side.name == "sinter-again" else workloads.TOLERANCE[row.precision]
             try:
                 side.error = abs(side.loss - ours.loss) / abs(ours.loss) \
                     if row.kind == "train" else side.check(ours.output, 30)
@@ -346,7 +346,8 @@ def key(side):
 
 
 def oursOf(row):
-    return ["sinter", "sinter-again"] if row.name in workloads.AGAIN else ["sinter"]
+    others = {"sinter-again": workloads.AGAIN, "sinter-one": workloads.ONE_KERNEL}
+    return ["sinter", *(name for name, rows in others.items() if row.name in rows)]
 
 
 def spread(name, values):

@@ -13,6 +13,7 @@ TENSOR_CORES = (b"ldmatrix", b"cp.async", b"mma.sync")
 HOLDS = {
     "array of parameters": (b".param .align",),
     "staged tickets": (b"atom.",),
+    "persistent kernel": (b"atom.", b"%nctaid.x"),
     "whole numbers in bf16": TENSOR_CORES,
     "whole numbers in f16": TENSOR_CORES,
     "whole numbers in tf32": TENSOR_CORES,
@@ -87,8 +88,21 @@ def arrayOfParameters(count=40):
                    options=("--libraries=none",))
 
 
+def persistent():
+    """Three stages of one kernel, whose blocks wait for each other: a product, the softmax of its
+    rows, and another product beside a sum of columns."""
+    X, W, Y, V, Z, S = (tensor(*shape) for shape in [(64, 300), (300, 80), (64, 80), (80, 48),
+                                                     (64, 48), (80,)])
+    return Program("persistent kernel", function({"x": X, "w": W, "v": V}, f"""
+        %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : ({X}, {W}) -> {Y}
+        %1 = sinter.softmax %0 {{axis = 1 : i64}} : {Y}
+        %2 = sinter.dot_general %1, %v batch [] x [] contract [1] x [0] : ({Y}, {V}) -> {Z}
+        %3 = sinter.reduce sum %1 dims [0] : ({Y}) -> {S}""", {"z": ("%2", Z), "s": ("%3", S)}),
+                   options=("--persistent-kernel=on",))
+
+
 def programs():
-    return [*mappings(), tickets(), arrayOfParameters()]
+    return [*mappings(), tickets(), arrayOfParameters(), persistent()]
 
 
 def missing(name, code):

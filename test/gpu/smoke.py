@@ -26,6 +26,7 @@ import bundle as bundles
 import mappings
 import probes
 import programs
+import training
 from results import IN_GROUP
 
 BUDGET = 170  # seconds of all probes; starting and packing take some more
@@ -55,7 +56,8 @@ def prepare(bundle):
                                "--cubin=auto", target="cuda")
     replays = []
     for entry in bundle.read("simulated"):
-        if entry["name"] in ("staged tickets", "array of parameters", "lenet, libraries"):
+        if entry["name"] in ("staged tickets", "array of parameters", "persistent kernel",
+                             "lenet, libraries"):
             with open(bundle.path(entry["file"]), "rb") as file:
                 symbol = re.search(rb"\0(sinter_\w+_artifact)\0", file.read())
             replays.append({"file": entry["file"], "symbol": symbol.group(1).decode(),
@@ -79,6 +81,7 @@ def table(context):
                 ["simulated", *(program.name for program in mappings.mappings())])
     yield Probe("staged tickets", ["simulated", "staged tickets"])
     yield Probe("array of parameters", ["simulated", "array of parameters"])
+    yield Probe("persistent kernel", ["simulated", "persistent kernel"])
     for element in ("bf16", "f16", "tf32"):
         yield Probe(f"ldmatrix and cp.async, {element}",
                     ["simulated", f"whole numbers in {element}", f"tensor-cores-{element}"])
@@ -93,10 +96,10 @@ def table(context):
                  needs=("driver", "cuDNN: convolutions"))
     yield binary("graphs with calls, replayed", "replay", *replay(True),
                  needs=("driver", "cuBLASLt", "cuDNN: convolutions"))
-    for libraries in ("", ", no libraries"):
-        for name in TRAINERS:
-            yield Probe(f"48 steps of {name}{libraries}", ["training", name + libraries],
-                        needs=("driver", *(() if libraries else OF_LIBRARIES[name])))
+    for variant in training.VARIANTS:
+        for name in training.ONE_KERNEL[:1] if variant == ", one kernel" else TRAINERS:
+            yield Probe(f"48 steps of {name}{variant}", ["training", name + variant],
+                        needs=("driver", *(() if variant else OF_LIBRARIES[name])))
     yield Probe("copy rate", ["copy"])
     for entry in context.list("machine"):
         if entry["kind"] == "kernel":

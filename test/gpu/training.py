@@ -17,6 +17,11 @@ SMALL = ["mlp-adam", "cnn-adam"]
 NARROW = ["cnn-bf16", "cnn-fp16", "depthwise-bf16", "encoder-bf16", "encoder-fp16", "gpt2-bf16",
           "gpt2-fp16"]
 
+# What a trainer's name says of how it was compiled -> (the end of its file's name, options).
+VARIANTS = {"": ("", "--libraries=all"), ", no libraries": ("-none", "--libraries=none"),
+            ", one kernel": ("-one", "--persistent-kernel=auto")}
+ONE_KERNEL = ["mlp-adam", "mlp-momentum"]
+
 
 def readTest(path):
     """(model, sinterc's options, trainer's options, the script that compares with its
@@ -35,27 +40,30 @@ def readTest(path):
 
 
 def tests(small):
-    """(name, path, libraries)"""
+    """(name, path, variant)"""
     root = os.path.join(bundles.ROOT, "test", "e2e")
     paths = [os.path.join(root, "training", name + ".test") for name in SMALL] if small else \
         sorted(glob.glob(os.path.join(root, "training", "*.test"))) + \
         [os.path.join(root, "precision", name + ".test") for name in NARROW]
-    for libraries in ["all", "none"]:
-        for path in paths[:1] if small and libraries == "none" else paths:
-            yield os.path.basename(path)[:-len(".test")], path, libraries
+    for variant in VARIANTS:
+        for path in paths[:1] if small and variant else paths:
+            name = os.path.basename(path)[:-len(".test")]
+            if variant != ", one kernel" or name in ONE_KERNEL:
+                yield name, path, variant
 
 
 def prepare(bundle):
     def make(test):
-        name, path, libraries = test
+        name, path, variant = test
         found = readTest(path)
         if not found:
             raise SystemExit(f"prepare.py: {path}: its lines are of another form")
         model, options, training, comparison = found
-        file = f"trainers/{name}{'' if libraries == 'all' else '-' + libraries}"
-        bundle.compile(model, file, *options, f"--libraries={libraries}")
+        suffix, option = VARIANTS[variant]
+        file = f"trainers/{name}{suffix}"
+        bundle.compile(model, file, *options, option)
         bundle.addModel(training + comparison)
-        return {"name": name + ("" if libraries == "all" else ", no libraries"), "file": file,
+        return {"name": name + variant, "file": file,
                 "training": training, "comparison": comparison}
     for script in ("compare_training.py", "npz.py"):
         bundle.add(os.path.join(bundles.ROOT, "tools", "scripts", script))

@@ -130,6 +130,8 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
                Wave(1, list(rows("mlp train 8 fp32")), "accuracy")]
 # Measured against a second process of ours, too.
 AGAIN = {"mlp train 64 fp32", "bert infer 1 bf16", "mlp train 8 fp32", "bert infer 2 bf16"}
+# Measured against the same program as one kernel, too.
+ONE_KERNEL = {"mlp train 64 fp32", "mlp train 64 bf16", "mlp infer 1 fp32", "mlp train 8 fp32"}
 # Inference that is compiled ahead, with its weights, for cold starts.
 AHEAD = {"mlp infer 1 fp32"}
 # Of losses and outputs, relative.
@@ -158,9 +160,16 @@ def caches(network, small):
     return {f"past_{kind}_{layer}": shape for layer in range(layers) for kind in ("k", "v")}
 
 
-def compileOptions(row):
+def trainerOf(row, side):
+    """The file of a trainer, from bench's folder on."""
+    return row.file + ("-one" if side == "sinter-one" else "")
+
+
+def compileOptions(row, side="sinter"):
     """sinterc's, but for model, output and target."""
     options = [f"--batch={row.batch}", f"--precision={row.precision}"]
+    if side == "sinter-one":
+        options.append("--persistent-kernel=on")
     if row.kind == "train":
         training = TRAINING[row.network]
         options += ["--train", f"--loss={training.loss}", f"--optimizer={training.optimizer}"]

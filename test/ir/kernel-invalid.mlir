@@ -354,3 +354,38 @@ func.func private @domain_c3_twice() attributes {d = #sinter.domain<[4] views [(
 // domain C3: or zeros.
 // expected-error @+1 {{a view must map 1 loops to distinct loops and zeros}}
 func.func private @domain_c3_sum() attributes {d = #sinter.domain<[4] views [(d0) -> (d0 + 1)]>}
+
+// -----
+
+// kernel C10: kind persistent has at least two kernels.
+func.func @c10_persistent_one(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{of kind persistent needs two kernels or more}}
+  %0 = sinter.kernel persistent(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %b = sinter.kernel loop(%a) over <[4, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%c: tensor<4x8xf32>):
+      %d = sinter.exp %c : tensor<4x8xf32>
+      sinter.yield %d : tensor<4x8xf32>
+    }
+    sinter.yield %b : tensor<4x8xf32>
+  }
+  return
+}
+
+// -----
+
+// kernel C10: kind persistent has aliases of results, not of arguments.
+func.func @c10_persistent_alias(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{of kind persistent must consist of kernels}}
+  %0 = sinter.kernel persistent(%x) : (tensor<4x8xf32>) -> tensor<32xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %b = sinter.reshape %a : tensor<4x8xf32> -> tensor<32xf32>
+    %c = sinter.kernel loop(%b) over <[32] views [(d0) -> (d0)]> : (tensor<32xf32>) -> tensor<32xf32> {
+    ^bb0(%d: tensor<32xf32>):
+      %e = sinter.exp %d : tensor<32xf32>
+      sinter.yield %e : tensor<32xf32>
+    }
+    sinter.yield %c : tensor<32xf32>
+  }
+  return
+}

@@ -224,7 +224,7 @@ TEST_CASE("artifact: missing tables and texts", "[artifact]") {
   refused("unknown flag", [](Sample &s) {
     s.artifact.target = "sim";
     s.kernel.sim = [](void *const *, const sinter_sim_functions *) {};
-    s.kernel.flags = 2 | SINTER_KERNEL_WAITS;
+    s.kernel.flags = 4 | SINTER_KERNEL_WAITS;
   });
   refused("export pieces",
           [](Sample &s) { s.artifact.exportPieces = nullptr; });

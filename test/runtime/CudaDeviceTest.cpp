@@ -290,6 +290,47 @@ TEST_CASE("cuda: kernels that cannot be loaded or launched are named",
   CHECK(fake.violations.empty());
 }
 
+TEST_CASE("cuda: a persistent kernel gets the blocks that run at once",
+          "[cuda]") {
+  FakeDriver fake;
+  fake.kernels["twice"] = [](void **) {};
+  auto device = makeDevice(fake);
+  auto stream = std::move(*device->createStream());
+  OneKernel one;
+  one.kernel.flags = SINTER_KERNEL_PERSISTENT;
+  void *buffers[2] = {};
+  auto launch = [&](uint32_t grid, unsigned perMultiprocessor) {
+    one.kernel.grid[0] = grid;
+    fake.blocksPerMultiprocessor = perMultiprocessor;
+    auto kernels = device->loadKernels(one.artifact);
+    INFO(kernels.status().message());
+    REQUIRE(kernels.ok());
+    CHECK(device->launch(*stream, **kernels, 0, buffers, 1).ok());
+    CHECK(device->synchronize(*stream).ok());
+    CHECK(fake.launches.back().isCooperative);
+    return fake.launches.back().grid[0];
+  };
+  CHECK(launch(1000, 1) == 132);
+  CHECK(launch(1000, 4) == 264); // no more than two on a multiprocessor
+  CHECK(launch(100, 4) == 100);  // no more than are useful
+  fake.blocksPerMultiprocessor = 0;
+  checkLine(device->loadKernels(one.artifact).status(), SINTER_DEVICE_FAILED,
+            "kernel twice (grid 100x1x1, block 32x1x1, 0 bytes of shared "
+            "memory): a multiprocessor cannot run one of its blocks");
+}
+
+TEST_CASE("cuda: a GPU without cooperative launches refuses persistent kernels",
+          "[cuda]") {
+  FakeDevice without;
+  without.hasCooperativeLaunch = false;
+  FakeDriver fake({without});
+  auto device = makeDevice(fake);
+  OneKernel one;
+  one.kernel.flags = SINTER_KERNEL_PERSISTENT;
+  checkLine(device->loadKernels(one.artifact).status(), SINTER_DEVICE_FAILED,
+            "all blocks must run at once, and it has no such launches");
+}
+
 TEST_CASE("cuda: the arena gives apart, aligned pieces and takes them back",
           "[cuda]") {
   FakeDriver fake;

@@ -8,6 +8,7 @@
 #include "test/runtime/Cubin.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 using namespace sinter;
@@ -247,6 +248,7 @@ struct FakeCalls {
         {attribute::maxSharedBytes, 49152},
         {attribute::maxSharedBytesOptIn, 232448},
         {attribute::multiprocessors, 132},
+        {attribute::cooperativeLaunch, setup.hasCooperativeLaunch},
         {attribute::capabilityMajor, setup.major},
         {attribute::capabilityMinor, setup.minor}};
     *value = values.at(number);
@@ -632,6 +634,27 @@ struct FakeCalls {
                    where, nullptr, 0},
                   parameters, extra);
   }
+  static DriverResult
+  launchCooperativeKernel(FunctionHandle handle, unsigned gridX, unsigned gridY,
+                          unsigned gridZ, unsigned blockX, unsigned blockY,
+                          unsigned blockZ, unsigned sharedBytes,
+                          StreamHandle where, void **parameters) {
+    ENTER(true, true);
+    if (gridX * gridY * gridZ > 132u * d.blocksPerMultiprocessor)
+      return result::cooperativeLaunchTooLarge;
+    return launch(d, handle,
+                  {gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                   where, nullptr, 0},
+                  parameters, nullptr, /*isCooperative=*/true);
+  }
+  static DriverResult occupancy(int *blocks, FunctionHandle handle, int,
+                                size_t) {
+    ENTER(true, false);
+    ALIVE(function, handle);
+    (void)function;
+    *blocks = static_cast<int>(d.blocksPerMultiprocessor);
+    return result::success;
+  }
   static DriverResult launchKernelEx(const LaunchConfig *config,
                                      FunctionHandle handle, void **parameters,
                                      void **extra) {
@@ -640,7 +663,7 @@ struct FakeCalls {
   }
   static DriverResult launch(FakeDriver &d, FunctionHandle handle,
                              const LaunchConfig &config, void **parameters,
-                             void **extra) {
+                             void **extra, bool isCooperative = false) {
     ALIVE(function, handle);
     ALIVE(stream, config.stream);
     const unsigned threads = config.blockX * config.blockY * config.blockZ;
@@ -673,7 +696,8 @@ struct FakeCalls {
         {config.blockX, config.blockY, config.blockZ},
         config.sharedBytes,
         stream->recording != nullptr,
-        isEarly};
+        isEarly,
+        isCooperative};
     return d.queue(*stream,
                    [=] { return driver->launchNow(copy, record, values); });
   }

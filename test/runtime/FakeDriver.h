@@ -28,6 +28,7 @@ struct FakeDevice {
   std::string name = "Fake H200";
   int major = 9, minor = 0;
   uint64_t totalBytes = uint64_t(1) << 32;
+  bool hasCooperativeLaunch = true;
 };
 
 class FakeDriver {
@@ -41,6 +42,7 @@ public:
     unsigned grid[3], block[3], sharedBytes;
     bool fromGraph;
     bool isEarly; // it may begin before the launch before it has ended
+    bool isCooperative;
   };
 
   /// The driver that the table's functions use; each test makes a new one.
@@ -62,6 +64,8 @@ public:
   cuda::DriverResult initResult = cuda::result::success;
   bool knowsErrors = true; // the toolkit's stub does not
   std::string jitLog;      // the log of a failing moduleLoadDataEx
+  /// Of any kernel, on each of 132 multiprocessors at once.
+  unsigned blocksPerMultiprocessor = 4;
 
   /// Call `nth` (from 1) of the table's field `call` returns `code`.
   void failCall(const std::string &call, int nth, cuda::DriverResult code);

@@ -4,12 +4,12 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     run_on_sim.py FOLDER --models=DIR --work=DIR [--seeds=1] [--libraries=all]
-                  [--sim=KEY=VALUE,..] [TEST..]
+                  [--persistent-kernel=off] [--sim=KEY=VALUE,..] [TEST..]
 
 Takes the RUN lines of the .test files in FOLDER (all, or those named), which compile and
 run models and compare with references. sinterc compiles for sim instead of the CPU, and
 sinter-run runs on sim:0, both with the named libraries. Trainers run on what they were
-compiled for. Each test runs once per schedule, with --seeds=N schedules. The arrays and logs
+compiled for. --libraries and --persistent-kernel are options of sinterc. Each test runs once per schedule, with --seeds=N schedules. The arrays and logs
 that tests leave must have the same bytes for every schedule.
 """
 
@@ -31,10 +31,10 @@ def commandsOf(path, folder, options):
     for line in lines:
         for word, value in words.items():
             line = line.replace(word, value)
-        if line.startswith("sinterc "):
-            line += " --target=sim --libraries=" + options.libraries
-        elif line.startswith("sinter-run "):
-            line += " --device=sim:0 --libraries=" + options.libraries
+        device = {"sinterc": "--target=sim", "sinter-run": "--device=sim:0"}
+        if word := device.get(line.split(" ")[0]):
+            line += (f" {word} --libraries={options.libraries}"
+                     f" --persistent-kernel={options.persistent_kernel}")
         yield line
 
 
@@ -69,6 +69,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--libraries", default="all", help="as sinterc's")
+    parser.add_argument("--persistent-kernel", default="off", help="as sinterc's")
     parser.add_argument("--sim", default="", help="more settings of SINTER_SIM")
     options = parser.parse_intermixed_args()
     options.sim = options.sim and "," + options.sim

@@ -409,7 +409,7 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
 
 std::vector<std::vector<KernelPart>>
 kernelStages(ir::KernelOpInterface kernel) {
-  if (kernel.getKind() != ir::KernelKind::staged)
+  if (!ir::hasStages(kernel.getKind()))
     return {kernelParts(kernel)};
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
@@ -417,7 +417,12 @@ kernelStages(ir::KernelOpInterface kernel) {
   for (BlockArgument argument : body.getArguments())
     numbers[argument] = argument.getArgNumber();
   std::vector<std::vector<KernelPart>> stages;
-  for (auto fusion : body.getOps<ir::KernelOp>()) {
+  for (Operation &stage : body.without_terminator()) {
+    auto fusion = dyn_cast<ir::KernelOp>(stage);
+    if (!fusion) { // an alias: the same bytes
+      numbers[stage.getResult(0)] = numbers.lookup(stage.getOperand(0));
+      continue;
+    }
     SmallVector<unsigned> inputs, outputs;
     for (Value input : fusion.getInputs())
       inputs.push_back(numbers.lookup(input));

@@ -209,6 +209,7 @@ const passes::DeviceKind &kind() {
     traits.maxDevices = 64; // more than any machine has
     traits.hasExpensiveLaunches = true;
     traits.hasTensorCores = true;
+    traits.hasGridBarriers = true;
     traits.hasPtx = true;
     traits.hasCubins = true;
     traits.convolvesIntoFloat32 = false; // by cuDNN

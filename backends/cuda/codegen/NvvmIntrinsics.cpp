@@ -56,8 +56,19 @@ public:
   Value threadId(OpBuilder &b, Location loc) const override {
     return b.create<NVVM::ThreadIdXOp>(loc, b.getI32Type());
   }
+  Value gridBlocks(OpBuilder &b, Location loc) const override {
+    return b.create<NVVM::GridDimXOp>(loc, b.getI32Type());
+  }
   void barrier(OpBuilder &b, Location loc) const override {
     b.create<NVVM::Barrier0Op>(loc);
+  }
+  /// The hardware has 16 barriers, of which number 0 is that of all threads.
+  void partialBarrier(OpBuilder &b, Location loc,
+                      int64_t threads) const override {
+    auto number = [&](int64_t value) -> Value {
+      return b.create<arith::ConstantIntOp>(loc, value, 32);
+    };
+    b.create<NVVM::BarrierOp>(loc, number(1), number(threads));
   }
   void deviceFence(OpBuilder &b, Location loc) const override {
     call(b, loc, "membar.gl", Type(), {});

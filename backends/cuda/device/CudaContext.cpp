@@ -90,6 +90,7 @@ Status CudaContext::readFacts() {
   }
   facts_.maxSharedBytes = get(attribute::maxSharedBytes);
   facts_.maxSharedBytesOptIn = get(attribute::maxSharedBytesOptIn);
+  facts_.hasCooperativeLaunch = get(attribute::cooperativeLaunch) != 0;
   if (failed != result::success)
     return {SINTER_DEVICE_FAILED, "the driver does not describe its device: " +
                                       errorText(driver_, failed)};

@@ -21,6 +21,7 @@ struct DeviceFacts {
   int maxThreadsPerBlock = 0;
   int maxBlock[3] = {}, maxGrid[3] = {};
   int maxSharedBytes = 0, maxSharedBytesOptIn = 0;
+  bool hasCooperativeLaunch = false; // all blocks of a kernel may run at once
   uint64_t totalBytes = 0;
   int driverVersion = 0; // 13000: CUDA 13.0
 

@@ -56,7 +56,7 @@ CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   uint32_t mostBuffers = 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
     if (artifact.kernels[i].cpu) {
-      module->functions_.push_back(nullptr); // one entry per kernel
+      module->functions_.push_back({}); // one entry per kernel
       continue;
     }
     SINTER_RETURN_IF_ERROR(module->findKernel(artifact.kernels[i]));
@@ -144,8 +144,41 @@ Status CudaModule::findKernel(const sinter_kernel_desc &kernel) {
     if (code != result::success)
       return refused(errorText(driver, code));
   }
-  functions_.push_back(function);
+  uint32_t blocks = kernel.grid[0];
+  if (kernel.flags & SINTER_KERNEL_PERSISTENT) {
+    Result<uint32_t> resident = residentBlocks(kernel, function);
+    if (!resident.ok())
+      return refused(resident.status().message());
+    blocks = *resident;
+  }
+  functions_.push_back({function, blocks});
   return {};
+}
+
+/// More blocks on a multiprocessor than this hide little more latency, and make
+/// every wait of the grid longer.
+static constexpr uint32_t mostBlocksPerMultiprocessor = 2;
+
+Result<uint32_t> CudaModule::residentBlocks(const sinter_kernel_desc &kernel,
+                                            FunctionHandle function) const {
+  const DeviceFacts &facts = context_.facts();
+  if (!facts.hasCooperativeLaunch)
+    return Status(SINTER_DEVICE_FAILED,
+                  "all blocks must run at once, and it has no such launches");
+  int blocks = 0;
+  DriverResult code = context_.driver().occupancy(
+      &blocks, function,
+      static_cast<int>(kernel.block[0] * kernel.block[1] * kernel.block[2]),
+      kernel.sharedBytes);
+  if (code != result::success)
+    return Status(SINTER_DEVICE_FAILED, errorText(context_.driver(), code));
+  if (blocks <= 0)
+    return Status(SINTER_DEVICE_FAILED,
+                  "a multiprocessor cannot run one of its blocks");
+  return std::min(
+      kernel.grid[0],
+      std::min(static_cast<uint32_t>(blocks), mostBlocksPerMultiprocessor) *
+          static_cast<uint32_t>(facts.multiprocessors));
 }
 
 /// Images for older architectures have no wait; drivers before CUDA 12.3 do not
@@ -162,22 +195,33 @@ DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
   const sinter_kernel_desc &kernel = table_[number];
   for (uint32_t i = 0; i < kernel.numBuffers; ++i)
     parameters_[i] = const_cast<void **>(&buffers[i]);
+  const auto [handle, blocks] = functions_[number];
+  const DriverTable &driver = context_.driver();
+  if (kernel.flags & SINTER_KERNEL_PERSISTENT)
+    return driver.launchCooperativeKernel(
+        handle, blocks, kernel.grid[1], kernel.grid[2], kernel.block[0],
+        kernel.block[1], kernel.block[2], kernel.sharedBytes, stream,
+        parameters_.data());
   if (!isSerial && mayBeginEarly(kernel)) {
     LaunchAttribute attribute = {};
     attribute.id = launchProgrammaticSerialization;
     attribute.programmaticSerializationAllowed = 1;
-    const LaunchConfig config = {kernel.grid[0],     kernel.grid[1],
-                                 kernel.grid[2],     kernel.block[0],
-                                 kernel.block[1],    kernel.block[2],
-                                 kernel.sharedBytes, stream,
-                                 &attribute,         1};
-    return context_.driver().launchKernelEx(&config, functions_[number],
-                                            parameters_.data(), nullptr);
+    const LaunchConfig config = {blocks,
+                                 kernel.grid[1],
+                                 kernel.grid[2],
+                                 kernel.block[0],
+                                 kernel.block[1],
+                                 kernel.block[2],
+                                 kernel.sharedBytes,
+                                 stream,
+                                 &attribute,
+                                 1};
+    return driver.launchKernelEx(&config, handle, parameters_.data(), nullptr);
   }
-  return context_.driver().launchKernel(
-      functions_[number], kernel.grid[0], kernel.grid[1], kernel.grid[2],
-      kernel.block[0], kernel.block[1], kernel.block[2], kernel.sharedBytes,
-      stream, parameters_.data(), nullptr);
+  return driver.launchKernel(handle, blocks, kernel.grid[1], kernel.grid[2],
+                             kernel.block[0], kernel.block[1], kernel.block[2],
+                             kernel.sharedBytes, stream, parameters_.data(),
+                             nullptr);
 }
 
 CudaModule::~CudaModule() {

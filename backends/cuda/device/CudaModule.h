@@ -53,13 +53,22 @@ private:
   rt::Status loadImage(const sinter_image &image);
   rt::Status findKernel(const sinter_kernel_desc &kernel);
   bool mayBeginEarly(const sinter_kernel_desc &kernel) const;
+  /// How many blocks of a persistent kernel the GPU runs at once; at most as
+  /// many as are useful. Fails if it is none.
+  rt::Result<uint32_t> residentBlocks(const sinter_kernel_desc &kernel,
+                                      FunctionHandle function) const;
+
+  struct Function {
+    FunctionHandle handle = nullptr;
+    uint32_t blocks = 0; // of a launch, along x
+  };
 
   const CudaContext &context_;
   const sinter_kernel_desc *table_ = nullptr;
   const sinter_image *image_ = nullptr;
   ModuleHandle module_ = nullptr;
-  std::vector<FunctionHandle> functions_;
-  std::vector<void *> parameters_; // addresses of the arguments of one launch
+  std::vector<Function> functions_; // by kernel
+  std::vector<void *> parameters_;  // addresses of the arguments of one launch
 };
 
 } // namespace sinter::cuda

@@ -72,7 +72,9 @@ inline constexpr DriverResult success = 0, invalidValue = 1, outOfMemory = 2,
                               hardwareStackError = 714,
                               illegalInstruction = 715, misalignedAddress = 716,
                               invalidAddressSpace = 717, invalidPc = 718,
-                              launchFailed = 719, tensorMemoryLeak = 721,
+                              launchFailed = 719,
+                              cooperativeLaunchTooLarge = 720,
+                              tensorMemoryLeak = 721,
                               systemDriverMismatch = 803,
                               captureUnsupported = 900,
                               captureInvalidated = 901, captureUnjoined = 904,
@@ -86,7 +88,7 @@ inline constexpr int maxThreadsPerBlock = 1, maxBlockX = 2, maxBlockY = 3,
                      maxBlockZ = 4, maxGridX = 5, maxGridY = 6, maxGridZ = 7,
                      maxSharedBytes = 8, multiprocessors = 16,
                      capabilityMajor = 75, capabilityMinor = 76,
-                     maxSharedBytesOptIn = 97;
+                     cooperativeLaunch = 95, maxSharedBytesOptIn = 97;
 } // namespace attribute
 
 inline constexpr unsigned streamNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
@@ -169,6 +171,13 @@ inline constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
   F(launchKernelEx, cuLaunchKernelEx,                                          \
     (const LaunchConfig *config, FunctionHandle function, void **parameters,   \
      void **extra))                                                            \
+  F(launchCooperativeKernel, cuLaunchCooperativeKernel,                        \
+    (FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ,  \
+     unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
+     StreamHandle stream, void **parameters))                                  \
+  F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                    \
+    (int *blocks, FunctionHandle function, int blockThreads,                   \
+     size_t sharedBytes))                                                      \
   F(streamBeginCapture, cuStreamBeginCapture_v2,                               \
     (StreamHandle stream, int mode))                                           \
   F(streamEndCapture, cuStreamEndCapture,                                      \

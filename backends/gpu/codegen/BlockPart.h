@@ -26,13 +26,16 @@ public:
   virtual ~BlockPart();
   /// The least number of threads of its blocks; a multiple of a warp's.
   virtual int64_t threads() const = 0;
+  /// The threads that work on the part, the first of a block of `blockThreads`
+  /// threads; whole warps.
+  virtual int64_t workers(int64_t blockThreads) const { return blockThreads; }
   /// The number of blocks of `blockThreads` threads that it needs; 0 if it has
   /// nothing to do.
   virtual int64_t blocks(int64_t blockThreads) const = 0;
   /// How far its counts go, but for small factors; from kFar on they have 64
   /// bits. 0: 32 bits are always enough.
   virtual int64_t reach() const = 0;
-  /// Emits the code of a thread. All threads of its blocks execute it.
+  /// Emits the code of a thread. All workers of its blocks execute it.
   virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
                     llvm::ArrayRef<mlir::Value> outputs) = 0;
 };
@@ -56,7 +59,7 @@ std::unique_ptr<BlockPart>
 createTransposePart(std::shared_ptr<codegen::Nest> nest);
 
 /// A contraction and the ops after it; null if it cannot be read as products of
-/// matrices. It is the only part of its kernel.
+/// matrices.
 std::unique_ptr<BlockPart>
 createContractionPart(std::shared_ptr<codegen::Nest> nest,
                       const Intrinsics &intrinsics);

@@ -13,14 +13,18 @@ using namespace mlir;
 
 namespace sinter::gpu {
 
+bool GpuTarget::canGenerate(Operation *contraction) const {
+  auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+  return codegen::Contraction::isCountable(contraction,
+                                           dot ? passes::stretchesOf(dot) : 1);
+}
+
 passes::Implementation GpuTarget::implementationOf(Operation *op,
                                                    std::string &reason) const {
   if (ir::isContraction(op)) {
     if (isCalled(op))
       return passes::Implementation::Library;
-    auto dot = dyn_cast<ir::DotGeneralOp>(op);
-    if (codegen::Contraction::isCountable(op,
-                                          dot ? passes::stretchesOf(dot) : 1))
+    if (canGenerate(op))
       return passes::Implementation::Generated;
     reason = "kernels count up to 2147483647 in each dimension, padding and "
              "dilation included";

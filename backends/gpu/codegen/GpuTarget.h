@@ -15,6 +15,7 @@ class GpuTarget : public passes::Target {
 public:
   passes::Implementation implementationOf(mlir::Operation *op,
                                           std::string &reason) const override;
+  bool canGenerate(mlir::Operation *contraction) const override;
 
 protected:
   /// Whether one of the vendor's libraries computes `contraction`.

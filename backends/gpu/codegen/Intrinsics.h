@@ -67,8 +67,14 @@ public:
   virtual mlir::Value blockId(mlir::OpBuilder &b, mlir::Location loc) const = 0;
   virtual mlir::Value threadId(mlir::OpBuilder &b,
                                mlir::Location loc) const = 0;
+  /// The number of blocks of the grid: i32.
+  virtual mlir::Value gridBlocks(mlir::OpBuilder &b,
+                                 mlir::Location loc) const = 0;
   /// Waits for all threads of the block, and shows them what each has written.
   virtual void barrier(mlir::OpBuilder &b, mlir::Location loc) const = 0;
+  /// The same for the first `threads` threads of the block, whole warps.
+  virtual void partialBarrier(mlir::OpBuilder &b, mlir::Location loc,
+                              int64_t threads) const = 0;
   /// Orders the thread's accesses to global memory, before and after, for the
   /// whole device.
   virtual void deviceFence(mlir::OpBuilder &b, mlir::Location loc) const = 0;

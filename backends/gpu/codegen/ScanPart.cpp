@@ -34,6 +34,7 @@ public:
       : form(form), element(form.element) {}
 
   int64_t threads() const override { return kScanThreads; }
+  int64_t workers(int64_t) const override { return threads(); }
   int64_t blocks(int64_t) const override { return form.units(); }
   int64_t reach() const override { return 0; } // positions are i64
   void emit(Threads &threads, ArrayRef<Value> inputs,

@@ -34,6 +34,7 @@ public:
   TensorPart(std::shared_ptr<codegen::Nest> nest, Contraction &&product);
 
   int64_t threads() const override { return shape.threads(); }
+  int64_t workers(int64_t) const override { return threads(); }
   int64_t blocks(int64_t) const override {
     return contraction.size(ProductDim::batch) * rowTiles * columnTiles;
   }

@@ -19,10 +19,10 @@ Intrinsics::~Intrinsics() = default;
 
 Threads::Threads(const Intrinsics &intrinsics, OpBuilder &builder, Location loc,
                  LLVM::LLVMFuncOp kernel, int64_t blockThreads, Value block,
-                 Value thread, bool isWide)
+                 Value thread, bool isWide, bool isPartOfBlock)
     : intrinsics(intrinsics), b(builder), loc(loc), blockThreads(blockThreads),
       isWide(isWide), block(count(block)), thread(count(thread)),
-      kernel(kernel) {}
+      isPartOfBlock(isPartOfBlock), kernel(kernel) {}
 
 Value Threads::count(Value i32) { return isWide ? wide(i32) : i32; }
 
@@ -79,7 +79,12 @@ void Threads::when(Value condition, llvm::function_ref<void()> body) {
   body();
 }
 
-void Threads::barrier() { intrinsics.barrier(b, loc); }
+void Threads::barrier() {
+  if (isPartOfBlock)
+    intrinsics.partialBarrier(b, loc, blockThreads);
+  else
+    intrinsics.barrier(b, loc);
+}
 
 Value Threads::shuffleWord(Value word, int64_t mask) {
   return intrinsics.shuffleXor(b, loc, word, mask);

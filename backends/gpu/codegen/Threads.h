@@ -15,11 +15,12 @@ namespace sinter::gpu {
 /// counts further.
 class Threads {
 public:
-  /// `block` and `thread` are i32; `isWide`: counts are i64.
+  /// `block` and `thread` are i32; `isWide`: counts are i64. `isPartOfBlock`:
+  /// only the first `blockThreads` threads of each block execute the code.
   Threads(const Intrinsics &intrinsics, mlir::OpBuilder &builder,
           mlir::Location loc, mlir::LLVM::LLVMFuncOp kernel,
           int64_t blockThreads, mlir::Value block, mlir::Value thread,
-          bool isWide = false);
+          bool isWide = false, bool isPartOfBlock = false);
 
   /// The type of counts.
   mlir::Type countType() const {
@@ -39,7 +40,7 @@ public:
   /// Emits `body` under `condition`; null: always.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
 
-  /// All threads of the block must execute this.
+  /// All threads of the part must execute this.
   void barrier();
   /// The value in lane (lane xor mask) of the warp; all threads of the warp
   /// must execute this. For scalars of up to 64 bits and vectors of them.
@@ -66,7 +67,7 @@ public:
 private:
   mlir::Value count(mlir::Value i32);
   mlir::Value shuffleWord(mlir::Value word, int64_t mask);
-  bool hadExchange = false;
+  bool hadExchange = false, isPartOfBlock;
   mlir::LLVM::LLVMFuncOp kernel;
 };
 

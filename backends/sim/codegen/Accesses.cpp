@@ -142,6 +142,16 @@ void AccessGuard::find(Instruction &instruction) {
 
 void AccessGuard::guardAll() {
   for (const Access &access : accesses) {
+    // A thread that polls memory waits for another thread: let that one run
+    // before the access.
+    if ((access.flags & SINTER_SIM_ATOMIC) &&
+        (!(access.flags & SINTER_SIM_WRITE) ||
+         isa<AtomicCmpXchgInst>(access.instruction))) {
+      ++code.numYields;
+      IRBuilder<> builder(access.instruction);
+      code.call(builder, offsetof(sinter_sim_functions, yield),
+                builder.getVoidTy(), {});
+    }
     if (isChecked) {
       IRBuilder<> builder(access.instruction);
       Value *size =
@@ -152,15 +162,6 @@ void AccessGuard::guardAll() {
                 {builder.getInt32(site), access.address, size,
                  builder.getInt32(access.alignment.value()),
                  builder.getInt32(access.flags)});
-    }
-    // A thread that polls memory waits for another thread: let that one run.
-    if ((access.flags & SINTER_SIM_ATOMIC) &&
-        (!(access.flags & SINTER_SIM_WRITE) ||
-         isa<AtomicCmpXchgInst>(access.instruction))) {
-      ++code.numYields;
-      IRBuilder<> builder(access.instruction);
-      code.call(builder, offsetof(sinter_sim_functions, yield),
-                builder.getVoidTy(), {});
     }
     if (isChecked || access.alignment < Align(8))
       continue;

@@ -130,9 +130,11 @@ bool RaceShadow::isOrdered(const Who &earlier, const Accessor &who) const {
     return earlier.thread == who.thread || earlier.epoch != who.epoch ||
            (earlier.thread / 32 == who.thread / 32 &&
             earlier.warpEpoch != who.warpEpoch);
-  const Order &theirs = orders_[earlier.block];
-  return theirs.published > earlier.time &&
-         orders_[who.block].seen > theirs.publishing;
+  const std::vector<Publication> &theirs = orders_[earlier.block].published;
+  auto first = std::upper_bound(
+      theirs.begin(), theirs.end(), earlier.time,
+      [](uint32_t time, const Publication &one) { return time < one.fence; });
+  return first != theirs.end() && orders_[who.block].seen > first->operation;
 }
 
 // `reader` stands for all threads of its block that read since they were last
@@ -302,13 +304,12 @@ bool RaceShadow::touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
     if (isRace)
       break;
   }
-  if (!isShared && (flags & SINTER_SIM_ATOMIC) && (flags & SINTER_SIM_WRITE)) {
+  if (!isShared && (flags & SINTER_SIM_ATOMIC)) {
     Order &order = orders_[who.block];
     order.atomic = time_;
-    if (order.fence > order.published) {
-      order.published = order.fence;
-      order.publishing = time_;
-    }
+    if ((flags & SINTER_SIM_WRITE) && order.fence != 0 &&
+        (order.published.empty() || order.fence > order.published.back().fence))
+      order.published.push_back({order.fence, time_});
   }
   return isRace;
 }

@@ -8,9 +8,10 @@
 // atomic operation of each, with a fence on both sides: after the earlier
 // access and before the first operation, and after the second operation and
 // before the later access (this is how the last block of a launch reads what
-// the others wrote). Fences and operations are counted for a block, not for
-// each of its threads, and only the last ones are kept. Shuffles and votes do
-// not order memory. Launches with checks run on one worker.
+// the others wrote, and how blocks wait for each other). The later operation
+// may be a read. Fences and operations are counted for a block, not for each of
+// its threads. Shuffles and votes do not order memory. Launches with checks run
+// on one worker.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H
@@ -121,12 +122,14 @@ private:
   uint64_t lastNumber_ = UINT64_MAX;
   Page *lastPage_ = nullptr;
   uint32_t launch_ = 0, time_ = 0;
-  /// When a block did these last; 0: never.
+  /// A fence, and the first atomic operation after it that writes: it publishes
+  /// what came before the fence.
+  struct Publication {
+    uint32_t fence, operation;
+  };
   struct Order {
-    uint32_t fence = 0, atomic = 0;
-    /// A fence and an atomic operation after it: what came before the fence is
-    /// published by the operation.
-    uint32_t published = 0, publishing = 0;
+    uint32_t fence = 0, atomic = 0; // when the block did these last; 0: never
+    std::vector<Publication> published; // in order
     /// The atomic operation before the last fence: what was published before it
     /// is seen after the fence.
     uint32_t seen = 0;

@@ -102,7 +102,36 @@ static uint32_t findDropped(const Drop &drop, const Launch &launch,
   return ~0u;
 }
 
-rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
+/// How many blocks of a persistent kernel run: as few as to take little time,
+/// and other numbers with other seeds.
+static uint32_t residentBlocks(uint64_t seed) {
+  constexpr uint32_t fewest = 2, choices = 5;
+  return fewest + uint32_t((seed + 2) % choices);
+}
+
+rt::Status Engine::runApart(uint64_t first, uint64_t numBlocks, int threads) {
+  std::atomic<bool> hasFailed{false};
+  auto run = [&](int worker, int64_t begin, int64_t end) {
+    for (int64_t position = begin; position < end; ++position) {
+      if (hasFailed.load(std::memory_order_relaxed))
+        return;
+      uint64_t block =
+          first + blockAt(options_.seed, uint64_t(position), numBlocks);
+      if (!workers_[size_t(worker)]->runBlock(block))
+        hasFailed = true;
+    }
+  };
+  rt::ThreadPool &pool = rt::ThreadPool::shared();
+  if (threads > 1)
+    SINTER_RETURN_IF_ERROR(pool.reserve(threads));
+  pool.parallelFor(threads, int64_t(numBlocks), /*grain=*/1, run);
+  return {};
+}
+
+rt::Status Engine::launch(const Launch &given, LaunchReport *report) {
+  Launch launch = given;
+  if (launch.isPersistent)
+    launch.grid[0] = std::min(launch.grid[0], residentBlocks(options_.seed));
   const sinter_sim_kernel_info *info = describe(launch.kernel);
   if (!info)
     return {SINTER_DEVICE_FAILED,
@@ -113,7 +142,7 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
   if (launch.numBlocks)
     numBlocks = launch.numBlocks;
   bool isChecked = info->flags & SINTER_SIM_CHECKED;
-  int threads = isChecked ? 1 : options_.threads;
+  int threads = isChecked || launch.isPersistent ? 1 : options_.threads;
   threads = int(std::min<uint64_t>(std::max(threads, 1), numBlocks));
   SINTER_RETURN_IF_ERROR(reserveWorkers(threads));
 
@@ -136,28 +165,17 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
   for (int i = 0; i < threads; ++i)
     workers_[size_t(i)]->beginLaunch(context);
 
-  std::atomic<bool> hasFailed{false};
-  auto run = [&](int worker, int64_t begin, int64_t end) {
-    for (int64_t position = begin; position < end; ++position) {
-      if (hasFailed.load(std::memory_order_relaxed))
-        return;
-      uint64_t block = launch.firstBlock +
-                       blockAt(options_.seed, uint64_t(position), numBlocks);
-      if (!workers_[size_t(worker)]->runBlock(block))
-        hasFailed = true;
-    }
-  };
-  rt::ThreadPool &pool = rt::ThreadPool::shared();
-  if (threads > 1)
-    SINTER_RETURN_IF_ERROR(pool.reserve(threads));
-  pool.parallelFor(threads, int64_t(numBlocks), /*grain=*/1, run);
+  if (launch.isPersistent)
+    workers_.front()->runTogether(numBlocks);
+  else
+    SINTER_RETURN_IF_ERROR(runApart(launch.firstBlock, numBlocks, threads));
   if (isChecked)
     races_->endLaunch();
 
   if (report) {
     *report = {};
     report->kernel = launch.name;
-    std::memcpy(report->grid, launch.grid, sizeof launch.grid);
+    std::memcpy(report->grid, given.grid, sizeof given.grid);
     std::memcpy(report->block, launch.block, sizeof launch.block);
   }
   rt::Status status;

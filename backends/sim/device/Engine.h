@@ -49,6 +49,8 @@ struct Launch {
   const char *name = ""; // for errors
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   uint32_t sharedBytes = 0; // dynamic
+  /// All blocks run at once: a part of the grid, as on a GPU.
+  bool isPersistent = false;
   /// It may begin before the launches before it on its stream have ended: each
   /// thread has to wait for them.
   bool isEarly = false;
@@ -105,6 +107,9 @@ public:
 private:
   rt::Status check(const Launch &launch, const sinter_sim_kernel_info &info);
   rt::Status reserveWorkers(int count);
+  /// Runs `numBlocks` blocks from `first` on, one after the other on each
+  /// worker.
+  rt::Status runApart(uint64_t first, uint64_t numBlocks, int threads);
 
   EngineOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -94,6 +94,7 @@ Launch SimKernels::launch(uint32_t index, void *const *buffers) const {
   std::memcpy(launch.grid, desc.grid, sizeof launch.grid);
   std::memcpy(launch.block, desc.block, sizeof launch.block);
   launch.sharedBytes = desc.sharedBytes;
+  launch.isPersistent = desc.flags & SINTER_KERNEL_PERSISTENT;
   launch.isEarly = desc.flags & SINTER_KERNEL_WAITS;
   launch.buffers = buffers;
   const std::vector<Buffer> &sizes = kernels_[index].buffers;

@@ -126,14 +126,14 @@ struct TableFunctions {
   // Threads do not run in parallel here: all that have not ended are active.
   static uint32_t activeMask(Self self) {
     Worker &worker = Worker::of(self);
-    return ~worker.warps_[worker.current_ / 32].exited;
+    return ~worker.block_.warps[worker.block_.current / 32].exited;
   }
 
   static void loadMatrix(Self self, uint32_t site, uint32_t count,
                          uint32_t isTransposed, const void *address,
                          uint32_t *result) {
     Worker &worker = Worker::of(self);
-    if (worker.current_ % 32 < 8 * count)
+    if (worker.block_.current % 32 < 8 * count)
       worker.checkAccess(site, address, 16, 16, 0);
     WarpCall call;
     call.kind = WarpCall::LoadMatrix;
@@ -173,15 +173,15 @@ struct TableFunctions {
   static void launchWait(Self self, uint32_t site) {
     Worker &worker = Worker::of(self);
     if (worker.context_.launch->isEarly && site != worker.context_.dropSite)
-      worker.hasWaited_[worker.current_] = true;
+      worker.block_.hasWaited[worker.block_.current] = true;
   }
 
   static uint64_t clock(Self) { return __rdtsc(); }
 };
 
 Worker::ThreadCopies &Worker::copiesOfThread() {
-  copies_.resize(numThreads_);
-  return copies_[current_];
+  block_.copies.resize(numThreads_);
+  return block_.copies[block_.current];
 }
 
 // The copy may happen at any time until the thread waits for it. The seed
@@ -196,7 +196,7 @@ void Worker::startCopy(PendingCopy copy) {
   checkAccess(copy.site, copy.from, copy.sourceBytes, copy.sizeBytes, 0);
   checkAccess(copy.site, copy.to, copy.sizeBytes, copy.sizeBytes,
               SINTER_SIM_WRITE);
-  bool isEarly = context_.seed != 0 && schedule_.random().below(2);
+  bool isEarly = context_.seed != 0 && block_.schedule.random().below(2);
   if (isEarly) {
     doCopy(copy);
     return;
@@ -246,7 +246,7 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
                          uint32_t alignment, uint32_t flags) {
   if (flags & SINTER_SIM_FENCE) {
     if (context_.races)
-      context_.races->fence(blockNumber_);
+      context_.races->fence(block_.number);
     return;
   }
   if (sizeBytes == 0)
@@ -274,7 +274,7 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
              site);
     leave();
   }
-  uint64_t offset = at - reinterpret_cast<uint64_t>(shared_);
+  uint64_t offset = at - reinterpret_cast<uint64_t>(block_.shared.get());
   uint64_t used =
       context_.info->staticSharedBytes + context_.launch->sharedBytes;
   bool isShared = offset < Limits::sharedBytes;
@@ -286,7 +286,8 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
       leave();
     }
   } else {
-    if (at - reinterpret_cast<uint64_t>(fiber_->stackBase) < fiber_->stackBytes)
+    if (at - reinterpret_cast<uint64_t>(block_.fiber->stackBase) <
+        block_.fiber->stackBytes)
       return; // the thread's own stack
     if (!isAfterLaunches()) {
       setError(doing() +
@@ -325,11 +326,12 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
   if (!context_.races)
     return;
   uint32_t warpEpoch =
-      context_.info->numMeetings ? warps_[current_ / 32].epoch : 0;
+      context_.info->numMeetings ? block_.warps[block_.current / 32].epoch : 0;
   Race race;
-  if (!context_.races->touch(at, sizeBytes, flags,
-                             {blockNumber_, current_, epoch_, warpEpoch},
-                             isShared, race))
+  if (!context_.races->touch(
+          at, sizeBytes, flags,
+          {block_.number, block_.current, block_.epoch, warpEpoch}, isShared,
+          race))
     return;
   ++counts_.races;
   if (!context_.failsOnRaces)

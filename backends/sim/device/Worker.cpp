@@ -48,21 +48,23 @@ Worker::Worker() : fibers_(&fiberMain, this) {
   table_.worker = this;
 }
 
-Worker::~Worker() {
-  if (shared_)
-    munmap(shared_, kArenaBytes);
+Worker::~Worker() = default;
+
+void Worker::UnmapShared::operator()(uint8_t *memory) const {
+  munmap(memory, kArenaBytes);
 }
 
-rt::Status Worker::prepare() {
-  if (shared_)
+rt::Status Worker::prepare() { return allocateShared(block_); }
+
+rt::Status Worker::allocateShared(Block &block) {
+  if (block.shared)
     return {};
   void *memory = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return {SINTER_OUT_OF_MEMORY,
             "no memory for the simulated device's shared memory"};
-  shared_ = static_cast<uint8_t *>(memory);
-  table_.functions.shared = shared_;
+  block.shared.reset(static_cast<uint8_t *>(memory));
   return {};
 }
 
@@ -76,57 +78,108 @@ void Worker::beginLaunch(const LaunchContext &context) {
   numThreads_ = launch.block[0] * launch.block[1] * launch.block[2];
 }
 
-bool Worker::runBlock(uint64_t block) {
+uint32_t Worker::sharedBytes() const {
+  return context_.info->staticSharedBytes + context_.launch->sharedBytes;
+}
+
+bool Worker::beginBlock(uint64_t block) {
   const Launch &launch = *context_.launch;
-  blockNumber_ = block;
-  block_[0] = uint32_t(block % launch.grid[0]);
-  block_[1] = uint32_t(block / launch.grid[0] % launch.grid[1]);
-  block_[2] = uint32_t(block / launch.grid[0] / launch.grid[1]);
-  std::memcpy(table_.functions.blockId, block_, sizeof block_);
-  uint32_t sharedBytes = context_.info->staticSharedBytes + launch.sharedBytes;
-  if (sharedBytes)
-    poison(shared_, sharedBytes + kMarginBytes);
+  block_.number = block;
+  block_.id[0] = uint32_t(block % launch.grid[0]);
+  block_.id[1] = uint32_t(block / launch.grid[0] % launch.grid[1]);
+  block_.id[2] = uint32_t(block / launch.grid[0] / launch.grid[1]);
+  if (uint32_t bytes = sharedBytes())
+    poison(block_.shared.get(), bytes + kMarginBytes);
 
-  numIdleYields_ = numPredicates_ = numExited_ = 0;
-  schedule_.begin(context_.seed, block, numThreads_);
+  numPredicates_ = 0;
+  block_.numIdleYields = block_.numExited = 0;
+  block_.schedule.begin(context_.seed, block, numThreads_);
   if (context_.info->numMeetings) {
-    threads_.assign(numThreads_, Thread());
-    warps_.assign((numThreads_ + 31) / 32, Warp());
+    block_.threads.assign(numThreads_, Thread());
+    block_.warps.assign((numThreads_ + 31) / 32, Warp());
     if (uint32_t rest = numThreads_ % 32)
-      warps_.back().exited = ~0u << rest;
-    for (BlockBarrier &barrier : barriers_)
+      block_.warps.back().exited = ~0u << rest;
+    for (BlockBarrier &barrier : block_.barriers)
       barrier.waiting.clear();
-    current_ = uint32_t(schedule_.next());
+    block_.current = uint32_t(block_.schedule.next());
   }
-  ++epoch_;
-  copies_.clear();
-  hasWaited_.assign(launch.isEarly ? numThreads_ : 0, false);
+  ++block_.epoch;
+  block_.copies.clear();
+  block_.hasWaited.assign(launch.isEarly ? numThreads_ : 0, false);
 
-  fiber_ = fibers_.take();
-  if (!fiber_) {
+  block_.fiber = fibers_.take();
+  if (!block_.fiber)
     error_ = "kernel " + std::string(launch.name) + ": no memory for a stack";
-    return false;
-  }
+  return block_.fiber;
+}
+
+void Worker::continueBlock() {
+  std::memcpy(table_.functions.blockId, block_.id, sizeof block_.id);
+  table_.functions.shared = block_.shared.get();
   useOwnStack(self_);
   unsigned modes = _mm_getcsr();
   _mm_setcsr(kDefaultModes);
-  switchContext(self_, *fiber_);
+  switchContext(self_, *block_.fiber);
   _mm_setcsr(modes);
-  if (!error_.empty()) {
+  if (!error_.empty())
     fibers_.reset();
-    return false;
-  }
+}
+
+bool Worker::endBlock() {
   counts_.threads += numThreads_;
-  const auto *words = reinterpret_cast<const uint32_t *>(shared_);
-  uint32_t first = (sharedBytes + 3) / 4, last = first + kMarginBytes / 4;
-  for (uint32_t i = first; sharedBytes && i < last; ++i)
+  const auto *words = reinterpret_cast<const uint32_t *>(block_.shared.get());
+  uint32_t bytes = sharedBytes();
+  uint32_t first = (bytes + 3) / 4, last = first + kMarginBytes / 4;
+  for (uint32_t i = first; bytes && i < last; ++i)
     if (words[i] != poisonWord) {
-      error_ = "kernel " + std::string(launch.name) + ", block " +
-               tripleText(block_) + ": wrote past its " +
-               std::to_string(sharedBytes) + " bytes of shared memory";
+      error_ = "kernel " + std::string(context_.launch->name) + ", block " +
+               tripleText(block_.id) + ": wrote past its " +
+               std::to_string(bytes) + " bytes of shared memory";
       return false;
     }
   return true;
+}
+
+bool Worker::runBlock(uint64_t block) {
+  if (!beginBlock(block))
+    return false;
+  continueBlock();
+  return error_.empty() && endBlock();
+}
+
+bool Worker::runTogether(uint64_t numBlocks) {
+  if (others_.size() < numBlocks)
+    others_.resize(numBlocks);
+  std::vector<Block *> left;
+  for (uint64_t i = 0; i < numBlocks; ++i) {
+    Block &block = others_[i];
+    rt::Status status = allocateShared(block);
+    if (!status.ok()) {
+      error_ = status.message();
+      return false;
+    }
+    std::swap(block_, block);
+    const bool hasBegun = beginBlock(blockAt(context_.seed, i, numBlocks));
+    std::swap(block_, block);
+    if (!hasBegun)
+      return false;
+    left.push_back(&block);
+  }
+  hasOthers_ = true;
+  for (size_t next = 0; !left.empty() && error_.empty();) {
+    next = next < left.size() ? next : 0;
+    std::swap(block_, *left[next]);
+    continueBlock();
+    const bool hasEnded = block_.numExited == numThreads_;
+    const bool isGood = error_.empty() && (!hasEnded || endBlock());
+    std::swap(block_, *left[next]);
+    if (isGood && hasEnded)
+      left.erase(left.begin() + ptrdiff_t(next));
+    else
+      ++next;
+  }
+  hasOthers_ = false;
+  return error_.empty();
 }
 
 // A fiber runs threads until one of them keeps it. After it is given back and
@@ -138,43 +191,43 @@ void Worker::fiberMain(void *argument) {
     worker.runThreads();
 }
 
-// Begins with thread current_, which was chosen before the switch to this
+// Begins with thread block_.current, which was chosen before the switch to this
 // fiber.
 void Worker::runThreads() {
   const Launch &launch = *context_.launch;
   if (context_.info->numMeetings == 0) {
     for (uint32_t i = 0; i < numThreads_; ++i) {
-      current_ = schedule_.started(i);
-      placeThread(current_);
+      block_.current = block_.schedule.started(i);
+      placeThread(block_.current);
       launch.kernel(launch.buffers, &table_.functions);
       if (!checkLaunchWait())
         break;
     }
-    numExited_ = numThreads_;
+    block_.numExited = numThreads_;
   }
-  int next = numExited_ == numThreads_ ? -1 : int(current_);
+  int next = block_.numExited == numThreads_ ? -1 : int(block_.current);
   while (next >= 0) {
-    current_ = uint32_t(next);
-    Thread &thread = threads_[current_];
+    block_.current = uint32_t(next);
+    Thread &thread = block_.threads[block_.current];
     if (thread.fiber) {
       // The thread waited and continues on its own fiber; this one becomes
       // free.
-      fibers_.giveBack(fiber_);
+      fibers_.giveBack(block_.fiber);
       switchTo(thread.fiber);
       return;
     }
-    thread.fiber = fiber_;
+    thread.fiber = block_.fiber;
     thread.state = State::Running;
-    placeThread(current_);
+    placeThread(block_.current);
     launch.kernel(launch.buffers, &table_.functions);
     if (!endThread())
       break;
-    next = schedule_.next();
+    next = block_.schedule.next();
   }
-  if (error_.empty() && numExited_ != numThreads_)
+  if (error_.empty() && block_.numExited != numThreads_)
     describeDeadlock();
-  fibers_.giveBack(fiber_);
-  switchContext(*fiber_, self_);
+  fibers_.giveBack(block_.fiber);
+  switchContext(*block_.fiber, self_);
 }
 
 void Worker::placeThread(uint32_t thread) {
@@ -186,13 +239,13 @@ void Worker::placeThread(uint32_t thread) {
 }
 
 void Worker::switchTo(Context *target) {
-  Context *from = fiber_;
-  fiber_ = target;
+  Context *from = block_.fiber;
+  block_.fiber = target;
   switchContext(*from, *target);
 }
 
 void Worker::leave() {
-  switchContext(*fiber_, self_);
+  switchContext(*block_.fiber, self_);
   __builtin_unreachable(); // all fibers are reset
 }
 
@@ -206,15 +259,15 @@ bool Worker::checkLaunchWait() {
 bool Worker::endThread() {
   if (!checkLaunchWait())
     return false;
-  Thread &thread = threads_[current_];
+  Thread &thread = block_.threads[block_.current];
   thread.state = State::Exited;
   thread.fiber = nullptr;
-  ++numExited_;
-  numIdleYields_ = 0;
-  uint32_t lane = 1u << (current_ % 32);
-  Warp &warp = warps_[current_ / 32];
+  ++block_.numExited;
+  block_.numIdleYields = 0;
+  uint32_t lane = 1u << (block_.current % 32);
+  Warp &warp = block_.warps[block_.current / 32];
   warp.exited |= lane;
-  for (const BlockBarrier &barrier : barriers_)
+  for (const BlockBarrier &barrier : block_.barriers)
     if (!barrier.waiting.empty() && barrier.expected == numThreads_) {
       setError("ended while thread " + threadText(barrier.waiting.front()) +
                    " waits for the whole block",
@@ -232,8 +285,8 @@ bool Worker::endThread() {
 }
 
 void Worker::wait() {
-  threads_[current_].state = State::Waiting;
-  int next = schedule_.next();
+  block_.threads[block_.current].state = State::Waiting;
+  int next = block_.schedule.next();
   if (next < 0) {
     describeDeadlock();
     leave();
@@ -244,15 +297,15 @@ void Worker::wait() {
 // Switches to a thread that waited or has not run yet; returns when the current
 // thread is chosen again.
 void Worker::goOnWith(uint32_t next) {
-  if (next == current_) {
-    threads_[next].state = State::Running;
+  if (next == block_.current) {
+    block_.threads[next].state = State::Running;
     return;
   }
-  uint32_t self = current_;
-  current_ = next;
-  Context *target = threads_[next].fiber;
+  uint32_t self = block_.current;
+  block_.current = next;
+  Context *target = block_.threads[next].fiber;
   if (target) {
-    threads_[next].state = State::Running;
+    block_.threads[next].state = State::Running;
   } else {
     target = fibers_.take();
     if (!target) {
@@ -261,31 +314,34 @@ void Worker::goOnWith(uint32_t next) {
     }
   }
   switchTo(target);
-  threads_[self].state = State::Running;
+  block_.threads[self].state = State::Running;
 }
 
 void Worker::release(uint32_t thread) {
-  threads_[thread].state = State::Ready;
-  schedule_.add(thread);
+  block_.threads[thread].state = State::Ready;
+  block_.schedule.add(thread);
 }
 
 void Worker::yield() {
   constexpr uint64_t kMostIdleYields = 4000000;
-  if (++numIdleYields_ > kMostIdleYields) {
-    setError("waits for memory that no other thread of its block writes",
+  if (++block_.numIdleYields > kMostIdleYields) {
+    setError(std::string("waits for memory that no other thread of its ") +
+                 (hasOthers_ ? "kernel" : "block") + " writes",
              kNoSite);
     leave();
   }
-  int next = schedule_.next();
-  if (next < 0)
-    return;
-  release(current_);
-  goOnWith(uint32_t(next));
+  int next = block_.schedule.next();
+  if (next >= 0) {
+    release(block_.current);
+    goOnWith(uint32_t(next));
+  } else if (hasOthers_) {
+    switchContext(*block_.fiber, self_); // to another block, and back
+  }
 }
 
 uint32_t Worker::meetAtBarrier(uint32_t site, uint32_t number, uint32_t count,
                                uint32_t value, sinter_sim_combine combine) {
-  if (number >= barriers_.size() || count % 32 != 0 ||
+  if (number >= block_.barriers.size() || count % 32 != 0 ||
       (count != 0 && count > numThreads_)) {
     setError("barrier " + std::to_string(number) + " of " +
                  std::to_string(count) +
@@ -293,12 +349,12 @@ uint32_t Worker::meetAtBarrier(uint32_t site, uint32_t number, uint32_t count,
              site);
     leave();
   }
-  BlockBarrier &barrier = barriers_[number];
+  BlockBarrier &barrier = block_.barriers[number];
   uint32_t expected = count ? count : numThreads_;
   bool isWhole = expected == numThreads_;
-  if (isWhole && numExited_) {
+  if (isWhole && block_.numExited) {
     setError("waits for the whole block, of which " +
-                 std::to_string(numExited_) + " threads have ended",
+                 std::to_string(block_.numExited) + " threads have ended",
              site);
     leave();
   }
@@ -315,35 +371,35 @@ uint32_t Worker::meetAtBarrier(uint32_t site, uint32_t number, uint32_t count,
     leave();
   }
   barrier.sum += value ? 1 : 0;
-  threads_[current_].site = site;
-  barrier.waiting.push_back(current_);
+  block_.threads[block_.current].site = site;
+  barrier.waiting.push_back(block_.current);
   if (barrier.waiting.size() < expected) {
     wait();
-    return threads_[current_].value;
+    return block_.threads[block_.current].value;
   }
-  numIdleYields_ = 0;
+  block_.numIdleYields = 0;
   ++counts_.barriers;
-  ++epoch_;
+  ++block_.epoch;
   uint32_t result = combine == SINTER_SIM_ALL   ? barrier.sum == expected
                     : combine == SINTER_SIM_ANY ? barrier.sum != 0
                                                 : barrier.sum;
-  uint32_t self = current_;
+  uint32_t self = block_.current;
   for (uint32_t thread : barrier.waiting) {
-    threads_[thread].value = result;
+    block_.threads[thread].value = result;
     if (thread != self)
       release(thread);
   }
   barrier.waiting.clear();
-  if (schedule_.stepsAside()) {
+  if (block_.schedule.stepsAside()) {
     release(self);
-    goOnWith(uint32_t(schedule_.next()));
+    goOnWith(uint32_t(block_.schedule.next()));
   }
   return result;
 }
 
 void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
-  uint32_t lane = current_ % 32;
-  Warp &warp = warps_[current_ / 32];
+  uint32_t lane = block_.current % 32;
+  Warp &warp = block_.warps[block_.current / 32];
   if (!(mask >> lane & 1)) {
     setError("lane " + std::to_string(lane) +
                  " is not in the mask that it gives: lanes " + lanesText(mask),
@@ -386,21 +442,21 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
     meeting->arrived = 0;
   }
   meeting->arrived |= 1u << lane;
-  threads_[current_].site = site;
-  threads_[current_].call = &call;
+  block_.threads[block_.current].site = site;
+  block_.threads[block_.current].call = &call;
   if (meeting->arrived != mask) {
     wait();
     return;
   }
   meeting->isOpen = false;
   --warp.numOpen;
-  numIdleYields_ = 0;
+  block_.numIdleYields = 0;
   ++counts_.shuffles;
   WarpCall *lanes[32] = {};
-  uint32_t first = current_ / 32 * 32;
+  uint32_t first = block_.current / 32 * 32;
   for (uint32_t each = 0; each < 32; ++each)
     if (mask >> each & 1)
-      lanes[each] = threads_[first + each].call;
+      lanes[each] = block_.threads[first + each].call;
   int bad = computeWarp(lanes, mask);
   if (bad >= 0) {
     setError("lane " + std::to_string(bad) +
@@ -410,13 +466,13 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
   }
   if (call.kind == WarpCall::Sync && mask == ~warp.exited)
     ++warp.epoch;
-  uint32_t self = current_;
+  uint32_t self = block_.current;
   for (uint32_t each = 0; each < 32; ++each)
     if ((mask >> each & 1) && first + each != self)
       release(first + each);
-  if (schedule_.stepsAside()) {
+  if (block_.schedule.stepsAside()) {
     release(self);
-    goOnWith(uint32_t(schedule_.next()));
+    goOnWith(uint32_t(block_.schedule.next()));
   }
 }
 
@@ -433,8 +489,8 @@ std::string Worker::siteText(uint32_t site) const {
 
 void Worker::setError(const std::string &what, uint32_t site) {
   error_ = "kernel " + std::string(context_.launch->name) + ", block " +
-           tripleText(block_) + ", thread " + threadText(current_) + ": " +
-           what;
+           tripleText(block_.id) + ", thread " + threadText(block_.current) +
+           ": " + what;
   if (site != kNoSite)
     error_ += ", at '" + siteText(site) + "'";
 }
@@ -444,12 +500,12 @@ void Worker::describeDeadlock() {
   std::string text;
   std::vector<bool> isTold(numThreads_);
   for (uint32_t first = 0; first < numThreads_; ++first) {
-    if (isTold[first] || threads_[first].state != State::Waiting)
+    if (isTold[first] || block_.threads[first].state != State::Waiting)
       continue;
-    uint32_t site = threads_[first].site, count = 0;
+    uint32_t site = block_.threads[first].site, count = 0;
     for (uint32_t thread = first; thread < numThreads_; ++thread)
-      if (threads_[thread].state == State::Waiting &&
-          threads_[thread].site == site) {
+      if (block_.threads[thread].state == State::Waiting &&
+          block_.threads[thread].site == site) {
         isTold[thread] = true;
         ++count;
       }
@@ -458,9 +514,9 @@ void Worker::describeDeadlock() {
             siteText(site) + "'";
   }
   error_ = "kernel " + std::string(context_.launch->name) + ", block " +
-           tripleText(block_) +
-           ": no thread can continue: " + std::to_string(numExited_) + " of " +
-           std::to_string(numThreads_) + " have ended, " + text;
+           tripleText(block_.id) +
+           ": no thread can continue: " + std::to_string(block_.numExited) +
+           " of " + std::to_string(numThreads_) + " have ended, " + text;
 }
 
 } // namespace sinter::sim

@@ -7,7 +7,9 @@
 // without barriers is a plain loop. The last thread to reach a barrier or a
 // warp's meeting computes the outcome for all, so that a meeting costs one
 // switch per thread. Switches go from fiber to fiber; control returns to the
-// worker's own stack when the block is done or has failed.
+// worker's own stack when the block is done or has failed. Of a persistent
+// kernel, one worker runs all blocks: it turns to another block when a thread
+// polls memory and no other thread of its block can continue.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_WORKER_H
@@ -20,6 +22,7 @@
 #include "backends/sim/device/WarpCall.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,6 +55,8 @@ public:
   /// Runs block `block` of the launch; false if it failed, which error() then
   /// describes.
   bool runBlock(uint64_t block);
+  /// Runs all blocks of the launch side by side; false if one failed.
+  bool runTogether(uint64_t numBlocks);
 
   const std::string &error() const { return error_; }
   const LaunchReport &counts() const { return counts_; }
@@ -103,6 +108,29 @@ private:
 
   static constexpr uint32_t kNoSite = ~0u;
 
+  struct UnmapShared {
+    void operator()(uint8_t *memory) const;
+  };
+
+  /// A block that has begun and has not ended.
+  struct Block {
+    uint64_t number = 0;
+    uint32_t id[3] = {};
+    uint32_t current = 0; // the running thread
+    uint32_t numExited = 0;
+    uint32_t epoch = 1; // advances at barriers of the whole block
+    uint64_t numIdleYields = 0;
+    std::vector<Thread> threads;
+    std::vector<Warp> warps;
+    std::array<BlockBarrier, 16> barriers;
+    std::vector<ThreadCopies> copies; // by thread; empty: no copies yet
+    std::vector<bool> hasWaited; // by thread, if the launch may begin early
+    Schedule schedule;
+    Context *fiber = nullptr; // the running fiber
+    /// An arena and a margin after it.
+    std::unique_ptr<uint8_t, UnmapShared> shared;
+  };
+
   struct Table {
     sinter_sim_functions functions; // first: generated code gets its address
     Worker *worker;
@@ -111,6 +139,16 @@ private:
   static Worker &of(const sinter_sim_functions *functions) {
     return *reinterpret_cast<const Table *>(functions)->worker;
   }
+
+  // Blocks.
+  static rt::Status allocateShared(Block &block);
+  uint32_t sharedBytes() const;
+  bool beginBlock(uint64_t block);
+  /// Runs threads of block_ until it has ended or failed, or until another
+  /// block shall continue.
+  void continueBlock();
+  /// Checks what an ended block has left.
+  bool endBlock();
 
   // Threads and fibers.
   static void fiberMain(void *worker);
@@ -127,7 +165,7 @@ private:
 
   /// Whether the current thread may access global memory.
   bool isAfterLaunches() const {
-    return !context_.launch->isEarly || hasWaited_[current_];
+    return !context_.launch->isEarly || block_.hasWaited[block_.current];
   }
 
   // Meetings.
@@ -156,22 +194,12 @@ private:
   Table table_;
   LaunchContext context_;
   uint32_t numThreads_ = 0;
-  uint32_t current_ = 0; // the running thread
-  uint32_t numExited_ = 0;
-  uint64_t numIdleYields_ = 0, numPredicates_ = 0;
-  uint32_t block_[3] = {};
-  uint64_t blockNumber_ = 0;
-  uint32_t epoch_ = 1; // advances at barriers of the whole block
-  std::vector<Thread> threads_;
-  std::vector<Warp> warps_;
-  std::array<BlockBarrier, 16> barriers_;
-  std::vector<ThreadCopies> copies_; // by thread; empty: no copies yet
-  std::vector<bool> hasWaited_;      // by thread, if the launch may begin early
-  Schedule schedule_;
+  uint64_t numPredicates_ = 0;
+  Block block_;               // the one that runs
+  std::vector<Block> others_; // the others of a persistent kernel
+  bool hasOthers_ = false;
   FiberPool fibers_;
-  Context self_;              // the worker's own stack
-  Context *fiber_ = nullptr;  // the running fiber
-  uint8_t *shared_ = nullptr; // an arena and a margin after it
+  Context self_; // the worker's own stack
   std::string error_;
   LaunchReport counts_;
 };

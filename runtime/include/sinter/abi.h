@@ -316,7 +316,11 @@ typedef enum sinter_kernel_flag {
   /* On sm_90 and newer, every thread waits for the launches before it on its
    * stream before it accesses global memory. A launch may then begin before
    * those have ended. */
-  SINTER_KERNEL_WAITS = 1
+  SINTER_KERNEL_WAITS = 1,
+  /* All blocks run at once, since they wait for each other. The grid is the
+   * largest useful one; a device launches at most as many blocks as it can run
+   * at once. */
+  SINTER_KERNEL_PERSISTENT = 2
 } sinter_kernel_flag;
 
 /* A kernel has code for one kind of device: a function for the CPU, a function

@@ -53,8 +53,15 @@ public:
   Value threadId(OpBuilder &b, Location loc) const override {
     return b.create<ROCDL::ThreadIdXOp>(loc, b.getI32Type());
   }
+  Value gridBlocks(OpBuilder &, Location) const override {
+    FAIL("only a persistent kernel asks");
+    return {};
+  }
   void barrier(OpBuilder &b, Location loc) const override {
     b.create<ROCDL::BarrierOp>(loc);
+  }
+  void partialBarrier(OpBuilder &, Location, int64_t) const override {
+    FAIL("only a persistent kernel has one");
   }
   void deviceFence(OpBuilder &b, Location loc) const override {
     b.create<LLVM::FenceOp>(loc, LLVM::AtomicOrdering::seq_cst, "agent");

@@ -83,6 +83,8 @@ SAMPLES = {
     "--target": [Sample("target", ADAM, "--target=sim")],
     "--mcpu": [Sample("mcpu", ADAM, "--mcpu=x86-64-v3")],
     "--libraries": [Sample("libraries", ADAM, "--libraries=none")],
+    "--persistent-kernel": [Sample("persistent_kernel", ADAM + ("--target=sim",),
+                                   "--persistent-kernel=auto")],
     "--precision": [Sample("precision", ADAM, "--precision=bf16")],
     "--keep-fp32": [Sample("keep_fp32", ADAM + ("--precision=bf16",), "--keep-fp32=.*")],
     "--precision-plan": [Sample("ops_of_other_precision", ADAM + ("--precision=bf16",),
