@@ -79,8 +79,8 @@ def generated(bundle, folder):
 
 def checkRule(job, path):
     """PTX says what a program is made of: whether its rule is the right one."""
-    # The kernels that stand in for epilogues of cuBLASLt are in every file.
-    code = b"".join(text for _, text, _ in load.texts(path) if b"sinter_lt_epilogue" not in text)
+    # The runtime's own kernels, for epilogues of cuBLASLt and for training data, are in every file.
+    code = b"".join(text for _, text, _ in load.texts(path) if b".entry sinter_" not in text)
     if job.rule == "bits" and b".approx" in code:
         raise SystemExit(f"prepare.py: {job.name} has approximate functions: give it a bound")
     if job.rule == "bound" and b".target sm_" in code and b"mma.sync" not in code:

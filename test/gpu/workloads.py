@@ -131,7 +131,7 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
 # Measured against a second process of ours, too.
 AGAIN = {"mlp train 64 fp32", "bert infer 1 bf16", "mlp train 8 fp32", "bert infer 2 bf16"}
 # Measured against the same program as one kernel, too.
-ONE_KERNEL = {"mlp train 64 fp32", "mlp train 64 bf16", "mlp infer 1 fp32", "mlp train 8 fp32"}
+ONE_KERNEL = {"mlp train 64 fp32", "mlp train 64 bf16", "mlp train 8 fp32"}
 # Inference that is compiled ahead, with its weights, for cold starts.
 AHEAD = {"mlp infer 1 fp32"}
 # Of losses and outputs, relative.

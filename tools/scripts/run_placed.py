@@ -122,7 +122,8 @@ def testOne(name, rules, options):
     """None, or what went wrong."""
     path = os.path.join(options.folder, name + ".test")
     folder = os.path.join(options.work, name)
-    settings = argparse.Namespace(models=options.models, libraries="all")
+    settings = argparse.Namespace(models=options.models, libraries="all",
+                                  persistent_kernel="off")
     alone = list(run_on_sim.commandsOf(path, folder, settings))
     commands = [re.sub(r" --(target=sim|device=sim:0|libraries=all)(?= |$)", "", c)
                 for c in alone]
