@@ -82,9 +82,9 @@ public:
     return start(slot, 1, profile);
   }
   /// The same for a series of `runs` runs, on the slots from `slot` on, in a
-  /// program on one device. The outputs of these slots, and their hostOutputs,
-  /// lie at equal distances. All series that begin in a slot and have more than
-  /// one run are equally long.
+  /// program on one device. The outputs of consecutive slots are the same
+  /// number of bytes apart, and so are their hostOutputs. From one slot, `runs`
+  /// is always 1 or the same larger number.
   Status start(uint32_t slot, uint32_t runs, ProfileSink *profile);
 
   /// Call these when the only place has got more slots, or fewer ones.

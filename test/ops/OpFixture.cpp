@@ -12,6 +12,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -107,6 +109,28 @@ std::vector<Tensor> evaluate(func::FuncOp function, ArrayRef<Tensor> inputs) {
   if (failed(results))
     return {};
   return std::vector<Tensor>(results->begin(), results->end());
+}
+
+std::string differenceBetween(func::FuncOp expected, func::FuncOp found,
+                              ArrayRef<Tensor> operands) {
+  constexpr double kBound = 1e-12;
+  std::vector<Tensor> wanted = evaluate(expected, operands),
+                      given = evaluate(found, operands);
+  if (wanted.size() != expected.getNumResults() ||
+      given.size() != wanted.size())
+    return "a function is not evaluated";
+  for (auto [number, pair] : llvm::enumerate(llvm::zip_equal(wanted, given))) {
+    auto &[one, other] = pair;
+    std::string where = "result " + std::to_string(number);
+    if (one.ints != other.ints || one.floats.size() != other.floats.size())
+      return where + " has other integers or another size";
+    for (auto [x, y] : llvm::zip_equal(one.floats, other.floats))
+      if (!std::isfinite(y) ||
+          !(std::fabs(y - x) < kBound * (1 + std::fabs(x))))
+        return where + " has " + std::to_string(y) + ", not " +
+               std::to_string(x);
+  }
+  return "";
 }
 
 void decomposeAll(func::FuncOp function) {

@@ -53,6 +53,14 @@ mlir::LogicalResult returnGradients(mlir::func::FuncOp loss,
 std::vector<ir::Tensor> evaluate(mlir::func::FuncOp function,
                                  llvm::ArrayRef<ir::Tensor> inputs);
 
+/// Evaluates both functions, which have the same results. Says where they
+/// differ by more than 1e-12, relative to 1 and the expected number, or are not
+/// finite;
+/// "" if they agree.
+std::string differenceBetween(mlir::func::FuncOp expected,
+                              mlir::func::FuncOp found,
+                              llvm::ArrayRef<ir::Tensor> operands);
+
 /// Decomposes the composites of `function`.
 void decomposeAll(mlir::func::FuncOp function);
 

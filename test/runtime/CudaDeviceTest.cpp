@@ -195,7 +195,7 @@ TEST_CASE("cuda: PTX takes the place of a cubin that the driver refuses",
   Status refused = CudaModule::load(**context, broken.artifact).status();
   checkLine(refused, SINTER_DEVICE_FAILED, "cubin for sm_90: CUDA_ERROR_209");
   checkLine(refused, SINTER_DEVICE_FAILED, "PTX for sm_80: CUDA_ERROR_218");
-  // Without memory there is no second try.
+  // If memory is lacking, the PTX is not tried.
   fake.failCall("moduleLoadDataEx", 1, result::outOfMemory);
   checkLine(CudaModule::load(**context, one.artifact).status(),
             SINTER_OUT_OF_MEMORY, "cubin for sm_90");

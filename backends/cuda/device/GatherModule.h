@@ -21,8 +21,8 @@ const char *gatherPtx();
 class GatherModule {
 public:
   /// Loads the kernel. The context must be current here, in launch() and when
-  /// the result is destroyed. SINTER_UNSUPPORTED if there is no PTX
-  /// or the driver does not load it.
+  /// the result is destroyed. Fails with SINTER_UNSUPPORTED if this build has
+  /// no PTX for the kernel, or if the driver does not load it.
   static rt::Result<std::unique_ptr<GatherModule>>
   load(const DriverTable &driver);
   ~GatherModule();

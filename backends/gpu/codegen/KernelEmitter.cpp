@@ -110,7 +110,7 @@ public:
       threads.barrier(); // shared memory may be in use
       emit(stage.parts, loop.getInductionVar());
     }
-    // The block that comes last has met nobody who still waits.
+    // When the last block arrives here, no block polls the ticket any more.
     threads.when(threads.isLess(thread, 1), [&] {
       Value mine = change(ticket, LLVM::AtomicBinOp::add, 1);
       Value all = threads.mul(gridBlocks, static_cast<int64_t>(stages.size()));
