@@ -108,6 +108,9 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.onOneDevice = onlyOnOneDevice(context.options);
   pm.addPass(passes::createPlaceOps(devicesOf(context), options));
   addSimplifier(pm);
+  // The precision of a contraction depends on whether a library computes it.
+  pm.addPass(passes::createChoosePersistent(&context.target, context.devices,
+                                            context.options.persistentKernel));
 }
 
 static void buildPrecision(mlir::OpPassManager &pm,
@@ -143,8 +146,6 @@ static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
-  pm.addPass(passes::createChoosePersistent(&context.target, context.devices,
-                                            context.options.persistentKernel));
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createChunkRows(&context.target, context.devices));

@@ -16,6 +16,7 @@
 #include "ir/Remarks.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/FusionInfo.h"
+#include "passes/fuse/SplitContractions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -36,6 +37,17 @@ bool mayBeStage(ir::KernelOp fusion) {
   ir::KernelKind kind = fusion.getKind();
   return kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce ||
          kind == ir::KernelKind::multi;
+}
+
+/// True when another kernel may become a stage after `fusion`. Products of
+/// matrices have too many blocks, and their threads too many registers.
+bool mayBeFirst(ir::KernelOp fusion) {
+  ir::KernelKind kind = fusion.getKind();
+  if (kind == ir::KernelKind::matmul)
+    return llvm::all_of(fusion.getBody().front().getOps<ir::DotGeneralOp>(),
+                        isOfVector);
+  return mayBeStage(fusion) || kind == ir::KernelKind::concat ||
+         kind == ir::KernelKind::staged;
 }
 
 /// True when it is little work for one block: sums of some thousands of
@@ -74,12 +86,11 @@ ir::KernelOp firstStageOf(ir::KernelOp second) {
   Operation *last = nullptr;
   for (Value input : second.getInputs())
     if (Operation *def = input.getDefiningOp();
-        def && (!last || last->isBeforeInBlock(def)))
+        def && !isa<ir::ConstantOp>(def) &&
+        (!last || last->isBeforeInBlock(def)))
       last = def;
   auto first = dyn_cast_or_null<ir::KernelOp>(last);
-  if (!first ||
-      !(mayBeStage(first) || first.getKind() == ir::KernelKind::concat ||
-        first.getKind() == ir::KernelKind::staged) ||
+  if (!first || !mayBeFirst(first) ||
       elementsRead(first) > kMostElements ||
       first->getNumOperands() + first->getNumResults() +
               second->getNumOperands() + second->getNumResults() >
@@ -91,6 +102,10 @@ ir::KernelOp firstStageOf(ir::KernelOp second) {
 /// Merges both into one staged kernel in the position of `first` and erases
 /// them.
 void join(ir::KernelOp first, ir::KernelOp second) {
+  for (Value input : second.getInputs())
+    if (auto constant = input.getDefiningOp<ir::ConstantOp>();
+        constant && first->isBeforeInBlock(constant))
+      constant->moveBefore(first);
   second->moveAfter(first);
   OpBuilder builder(second);
   SmallVector<Operation *> stages;

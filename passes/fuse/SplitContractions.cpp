@@ -32,34 +32,46 @@ namespace {
 constexpr int64_t kTile = 64, kManyTiles = 128;
 /// The fewest steps of the sum that are worth a block.
 constexpr int64_t kLeastSteps = 512;
+/// The same for a product of a vector: the threads of a block share the sums of
+/// few results.
+constexpr int64_t kVectorTile = 16, kLeastVectorSteps = 4096;
 /// Stretches begin at multiples of this many steps. They are read in units of
 /// 16 bytes if the whole is.
 constexpr int64_t kAlignment = 8;
 
+/// The number of positions along `dims` of `value`.
+int64_t sizeOf(Value value, ArrayRef<int64_t> dims) {
+  int64_t size = 1;
+  for (int64_t dim : dims)
+    size *= ir::tensorType(value).getDimSize(dim);
+  return size;
+}
+
 } // namespace
 
+bool isOfVector(ir::DotGeneralOp dot) {
+  return sizeOf(dot.getLhs(), dot.getLhsFree()) == 1 ||
+         sizeOf(dot.getRhs(), dot.getRhsFree()) == 1;
+}
+
 int64_t stretchesOf(ir::DotGeneralOp dot) {
-  RankedTensorType lhs = ir::tensorType(dot.getLhs()),
-                   rhs = ir::tensorType(dot.getRhs());
   if (dot.getLhsContract().size() != 1 ||
       !dot.getType().getElementType().isF32())
     return 1;
-  auto product = [](RankedTensorType type, ArrayRef<int64_t> dims) {
-    int64_t size = 1;
-    for (int64_t dim : dims)
-      size *= type.getDimSize(dim);
-    return size;
-  };
-  int64_t steps = product(lhs, dot.getLhsContract());
-  int64_t tiles = product(lhs, dot.getLhsBatch()) *
-                  llvm::divideCeil(product(lhs, dot.getLhsFree()), kTile) *
-                  llvm::divideCeil(product(rhs, dot.getRhsFree()), kTile);
+  int64_t steps = sizeOf(dot.getLhs(), dot.getLhsContract());
+  bool isVector = isOfVector(dot);
+  int64_t tile = isVector ? kVectorTile : kTile,
+          leastSteps = isVector ? kLeastVectorSteps : kLeastSteps;
+  int64_t tiles =
+      sizeOf(dot.getLhs(), dot.getLhsBatch()) *
+      llvm::divideCeil(sizeOf(dot.getLhs(), dot.getLhsFree()), tile) *
+      llvm::divideCeil(sizeOf(dot.getRhs(), dot.getRhsFree()), tile);
   if (tiles == 0)
     return 1;
   int64_t stretches = 1;
   while (tiles * stretches < kManyTiles &&
          steps % (2 * stretches * kAlignment) == 0 &&
-         steps / (2 * stretches) >= kLeastSteps)
+         steps / (2 * stretches) >= leastSteps)
     stretches *= 2;
   return stretches;
 }

@@ -13,6 +13,10 @@
 
 namespace sinter::passes {
 
+/// Whether `dot` multiplies a vector by a matrix, or a batch of them. Such a
+/// product reads each element of the matrix once.
+bool isOfVector(ir::DotGeneralOp dot);
+
 /// The number of stretches into which the sum of `dot` is split if a kernel
 /// computes it; 1 if it is left whole.
 int64_t stretchesOf(ir::DotGeneralOp dot);

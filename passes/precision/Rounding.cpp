@@ -9,6 +9,7 @@
 #include "passes/PostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
+#include "passes/fuse/PersistentKernel.h"
 
 using namespace mlir;
 
@@ -125,9 +126,8 @@ bool Rounding::mayTakeMask(Operation *user, Operation *contraction) const {
 /// The value that the kernel or library call of `contraction` stores. Operands
 /// that it adds on the way must have the same type, so they are rounded too.
 Value Rounding::endOfEpilogue(Operation *contraction) {
-  std::string ignored;
-  bool isGenerated = target && target->implementationOf(contraction, ignored) ==
-                                   Implementation::Generated;
+  bool isGenerated =
+      implementationOf(contraction, target) == Implementation::Generated;
   Value value = contraction->getResult(0);
   ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
   SmallVector<int64_t> dims = biasDims(contraction),
@@ -179,10 +179,8 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
 
 void Rounding::roundResult(Operation *contraction) {
   // A library that cannot store float32 rounds the result for all users.
-  std::string ignored;
   if (target &&
-      target->implementationOf(contraction, ignored) ==
-          Implementation::Library &&
+      implementationOf(contraction, target) == Implementation::Library &&
       !target->canFuseEpilogue(contraction, {})) {
     mark(contraction->getResult(0), "the library stores it in 16 bits");
     storedNarrow.insert(contraction->getResult(0));

@@ -17,6 +17,9 @@ HOLDS = {
     "whole numbers in bf16": TENSOR_CORES,
     "whole numbers in f16": TENSOR_CORES,
     "whole numbers in tf32": TENSOR_CORES,
+    "whole numbers in bf16, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
+    "whole numbers in f16, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
+    "whole numbers in tf32, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
 }
 
 
@@ -43,6 +46,13 @@ def mappings():
     yield mapping("contraction", {"x": T, "y": U}, f"""
         %0 = sinter.dot_general %x, %y batch [] x [] contract [1] x [0] : ({T}, {U}) -> {P}""",
                   {"z": ("%0", P)})
+    V, E, F, Q = tensor(1, 300), tensor(300, 48), tensor(48, 300), tensor(1, 48)
+    yield mapping("vector, columns", {"x": V, "w": E}, f"""
+        %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : ({V}, {E}) -> {Q}""",
+                  {"z": ("%0", Q)})
+    yield mapping("vector, depth", {"x": V, "w": F}, f"""
+        %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [1] : ({V}, {F}) -> {Q}""",
+                  {"z": ("%0", Q)})
     X, W = tensor(1, 8, 20, 20), tensor(8, 1, 3, 3)
     yield mapping("direct", {"x": X, "w": W}, f"""
         %0 = sinter.conv %x, %w {{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,

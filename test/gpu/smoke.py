@@ -84,7 +84,8 @@ def table(context):
     yield Probe("persistent kernel", ["simulated", "persistent kernel"])
     for element in ("bf16", "f16", "tf32"):
         yield Probe(f"ldmatrix and cp.async, {element}",
-                    ["simulated", f"whole numbers in {element}", f"tensor-cores-{element}"])
+                    ["simulated", f"whole numbers in {element}",
+                     f"whole numbers in {element}, one kernel", f"tensor-cores-{element}"])
     yield binary("graphs, replayed", "replay", *replay(False))
     yield binary("cuBLASLt", "products")
     yield binary("cuDNN: convolutions", "convolutions")

@@ -88,3 +88,40 @@ func.func @old_state(%x: tensor<200x1000xf32> {sinter.input = "x"}, %t: tensor<f
   }
   return %1, %2 : tensor<400xf32>, tensor<f32>
 }
+
+// The product of a vector may be a first stage, and the norm of its result the second.
+// CHECK-LABEL: @after_vector
+// CHECK: kernel staged
+// CHECK: sinter.dot_general
+// CHECK: sinter.reduce
+// CHECK-NOT: sinter.kernel
+func.func @after_vector(%x: tensor<1x64xf32> {sinter.input = "x"}, %w: tensor<64x32xf32> {sinter.input = "w"}) -> (tensor<1xf32> {sinter.output = "y"}) {
+  %0 = sinter.kernel matmul(%x, %w) over <[1, 32] views [(d0, d1) -> (0, d1)]> : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32> {
+  ^bb0(%a: tensor<1x64xf32>, %b: tensor<64x32xf32>):
+    %2 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+    sinter.yield %2 : tensor<1x32xf32>
+  }
+  %1 = sinter.kernel reduce(%0) over <[1, 32] reduced [1] views [(d0, d1) -> (0)]> : (tensor<1x32xf32>) -> tensor<1xf32> {
+  ^bb0(%a: tensor<1x32xf32>):
+    %2 = sinter.reduce sum %a dims [1] : (tensor<1x32xf32>) -> tensor<1xf32>
+    sinter.yield %2 : tensor<1xf32>
+  }
+  return %1 : tensor<1xf32>
+}
+
+// Must not fire: a product of matrices.
+// CHECK-LABEL: @after_matrices
+// CHECK-NOT: kernel staged
+func.func @after_matrices(%x: tensor<2x64xf32> {sinter.input = "x"}, %w: tensor<64x32xf32> {sinter.input = "w"}) -> (tensor<2xf32> {sinter.output = "y"}) {
+  %0 = sinter.kernel matmul(%x, %w) over <[2, 32] views [(d0, d1) -> (d0, d1)]> : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32> {
+  ^bb0(%a: tensor<2x64xf32>, %b: tensor<64x32xf32>):
+    %2 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+    sinter.yield %2 : tensor<2x32xf32>
+  }
+  %1 = sinter.kernel reduce(%0) over <[2, 32] reduced [1] views [(d0, d1) -> (d0)]> : (tensor<2x32xf32>) -> tensor<2xf32> {
+  ^bb0(%a: tensor<2x32xf32>):
+    %2 = sinter.reduce sum %a dims [1] : (tensor<2x32xf32>) -> tensor<2xf32>
+    sinter.yield %2 : tensor<2xf32>
+  }
+  return %1 : tensor<2xf32>
+}

@@ -24,16 +24,16 @@ struct Sizes {
 
 /// The number of rows of a unit. If units are threads (a run of 1), there
 /// should be many, each of which copies about as many elements as it examines
-/// indices.
+/// indices, but not so many that most only find that they have no update.
 int64_t rowsPerUnit(const Sizes &sizes, int64_t run) {
-  constexpr int64_t enoughUnits = 1 << 16, leastRows = 64;
+  constexpr int64_t enoughUnits = 1 << 16, leastRows = 64, leastCopied = 8;
   if (run > 1 || sizes.rows == 0)
     return std::max<int64_t>(sizes.rows, 1);
   int64_t lines = std::max<int64_t>(sizes.outer * sizes.inner, 1);
   int64_t parts = std::min(llvm::divideCeil(enoughUnits, lines),
                            llvm::divideCeil(sizes.rows, leastRows));
   int64_t alike =
-      llvm::divideCeil(sizes.rows, std::max<int64_t>(sizes.count, 1));
+      llvm::divideCeil(sizes.rows, std::max(sizes.count, leastCopied));
   return llvm::divideCeil(sizes.rows, std::max(parts, alike));
 }
 

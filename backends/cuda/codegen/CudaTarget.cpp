@@ -12,6 +12,7 @@
 #include "passes/Failure.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
+#include "passes/fuse/SplitContractions.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -33,10 +34,12 @@ bool NvidiaTarget::isCalled(Operation *op) const {
   // Libraries multiply no integers except the narrowest.
   if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
     return false;
-  return isa<ir::DotGeneralOp>(op)
-             ? libraries.matmul
-             : libraries.conv &&
-                   ir::tensorType(op->getOperand(0)).getRank() <= 5;
+  // The product of one vector is limited by memory, and as a kernel it includes
+  // more of the ops after it. Batches of them are attention's.
+  if (auto dot = dyn_cast<ir::DotGeneralOp>(op))
+    return libraries.matmul &&
+           !(dot.getLhsBatch().empty() && passes::isOfVector(dot));
+  return libraries.conv && ir::tensorType(op->getOperand(0)).getRank() <= 5;
 }
 
 bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {

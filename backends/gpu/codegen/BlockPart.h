@@ -64,6 +64,12 @@ std::unique_ptr<BlockPart>
 createContractionPart(std::shared_ptr<codegen::Nest> nest,
                       const Intrinsics &intrinsics);
 
+/// Whether it is the product of a vector and a matrix, or a batch of them, and
+/// the matrix is contiguous along its sums or along its results.
+bool isOfVector(const codegen::Contraction &contraction);
+std::unique_ptr<BlockPart> createVectorPart(std::shared_ptr<codegen::Nest> nest,
+                                            codegen::Contraction &&contraction);
+
 /// Whether neighbouring results share too few operands to be worth shared
 /// memory: depthwise convolutions, outer products.
 bool isDirect(const codegen::Contraction &contraction);

@@ -447,6 +447,8 @@ createContractionPart(std::shared_ptr<codegen::Nest> nest,
   // The result must be read at only one index over the loops.
   if (!contraction || !nest->indices.contains(contraction->op->getResult(0)))
     return nullptr;
+  if (isOfVector(*contraction))
+    return createVectorPart(std::move(nest), std::move(*contraction));
   if (isDirect(*contraction))
     return createDirectPart(std::move(nest), std::move(*contraction));
   std::optional<MatrixElement> element = matrixElement(*contraction);

@@ -194,6 +194,11 @@ SmallVector<Value> TensorPart::sumUp() {
   tileA->store(place, isPart, nextA);
   tileB->store(place, isPart, nextB);
   b.create<scf::YieldOp>(t->loc, sums);
+  // The last rounds begin copies, too, and in a persistent kernel what follows
+  // uses the same memory.
+  b.setInsertionPointAfter(loop);
+  if (isAsync)
+    t->intrinsics.waitForCopies(b, t->loc, 0);
   return SmallVector<Value>(loop.getResults());
 }
 
