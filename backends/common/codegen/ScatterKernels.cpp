@@ -132,20 +132,30 @@ private:
 
   void emitUpdates(Scalar &s, const Part &part, ArrayRef<Value> operands,
                    Value result) override {
-    auto tuple = static_cast<int64_t>(chosenDims.size());
+    // Indices are loaded together: most updates are not the unit's, and a load
+    // does not move past the store of an update.
+    int64_t groups = sizes.count / kIndicesTogether;
+    s.loop(groups, [&](Value group) {
+      emitGroup(s, part, operands, result, s.mul(group, kIndicesTogether),
+                kIndicesTogether);
+    });
+    emitGroup(s, part, operands, result, s.number(groups * kIndicesTogether),
+              sizes.count % kIndicesTogether);
+  }
+
+  /// Applies the updates [first, first + count), in order.
+  void emitGroup(Scalar &s, const Part &part, ArrayRef<Value> operands,
+                 Value result, Value first, int64_t count) {
     Value updatesBase = s.mul(part.outer, sizes.count * sizes.inner);
-    s.loop(sizes.count, [&](Value k) {
-      Value row = s.number(0);
-      Value valid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
-      for (auto [t, size] : llvm::enumerate(chosenDims)) {
-        Value position =
-            s.add(s.mul(k, tuple), s.number(static_cast<int64_t>(t)));
-        Value chosen = indexAt(s, operands[1], position, size);
-        if (tuple > 1)
-          valid = s.both(valid, s.within(chosen, size));
-        row = s.add(s.mul(row, size), chosen);
-      }
-      s.when(s.both(valid, isIn(s, part, row)), [&] {
+    SmallVector<Value> numbers, rows, isOwn;
+    for (int64_t i = 0; i < count; ++i) {
+      numbers.push_back(s.add(first, s.number(i)));
+      auto [row, isValid] = rowOf(s, operands[1], numbers.back());
+      rows.push_back(row);
+      isOwn.push_back(s.both(isValid, isIn(s, part, row)));
+    }
+    for (auto [k, row, own] : llvm::zip_equal(numbers, rows, isOwn))
+      s.when(own, [&, k = k, row = row] {
         Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
         Value updateBase = s.add(updatesBase, s.mul(k, sizes.inner));
         s.loop(part.from, part.to, [&](Value i) {
@@ -153,9 +163,25 @@ private:
           s.update(kind, element, result, s.add(rowBase, i), value);
         });
       });
-    });
   }
 
+  /// The row of update `k`, and whether it is one.
+  std::pair<Value, Value> rowOf(Scalar &s, Value indices, Value k) {
+    auto tuple = static_cast<int64_t>(chosenDims.size());
+    Value row = s.number(0);
+    Value isValid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
+    for (auto [t, size] : llvm::enumerate(chosenDims)) {
+      Value position =
+          s.add(s.mul(k, tuple), s.number(static_cast<int64_t>(t)));
+      Value chosen = indexAt(s, indices, position, size);
+      if (tuple > 1)
+        isValid = s.both(isValid, s.within(chosen, size));
+      row = s.add(s.mul(row, size), chosen);
+    }
+    return {row, isValid};
+  }
+
+  static constexpr int64_t kIndicesTogether = 8;
   const ir::ScatterKind kind;
   const SmallVector<int64_t> chosenDims;
 };
