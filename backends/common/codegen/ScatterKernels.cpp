@@ -132,8 +132,8 @@ private:
 
   void emitUpdates(Scalar &s, const Part &part, ArrayRef<Value> operands,
                    Value result) override {
-    // Indices are loaded together: most updates are not the unit's, and a load
-    // does not move past the store of an update.
+    // Indices are loaded together, and one branch passes those of other units:
+    // that is most of them.
     int64_t groups = sizes.count / kIndicesTogether;
     s.loop(groups, [&](Value group) {
       emitGroup(s, part, operands, result, s.mul(group, kIndicesTogether),
@@ -154,15 +154,22 @@ private:
       rows.push_back(row);
       isOwn.push_back(s.both(isValid, isIn(s, part, row)));
     }
-    for (auto [k, row, own] : llvm::zip_equal(numbers, rows, isOwn))
-      s.when(own, [&, k = k, row = row] {
-        Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
-        Value updateBase = s.add(updatesBase, s.mul(k, sizes.inner));
-        s.loop(part.from, part.to, [&](Value i) {
-          Value value = s.load(element, operands[2], s.add(updateBase, i));
-          s.update(kind, element, result, s.add(rowBase, i), value);
+    if (count == 0)
+      return;
+    Value isAnyOwn = isOwn.front();
+    for (Value own : llvm::drop_begin(isOwn))
+      isAnyOwn = s.b.create<arith::OrIOp>(s.loc, isAnyOwn, own);
+    s.when(isAnyOwn, [&] {
+      for (auto [k, row, own] : llvm::zip_equal(numbers, rows, isOwn))
+        s.when(own, [&, k = k, row = row] {
+          Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
+          Value updateBase = s.add(updatesBase, s.mul(k, sizes.inner));
+          s.loop(part.from, part.to, [&](Value i) {
+            Value value = s.load(element, operands[2], s.add(updateBase, i));
+            s.update(kind, element, result, s.add(rowBase, i), value);
+          });
         });
-      });
+    });
   }
 
   /// The row of update `k`, and whether it is one.
