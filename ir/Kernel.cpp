@@ -233,8 +233,6 @@ private:
     };
     if (llvm::count_if(body, isOfKind) != 1)
       return error() << "must have one contraction";
-    if (results.size() != 1)
-      return error() << "must have one result";
     return verifyViews();
   }
 

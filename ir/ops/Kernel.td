@@ -42,7 +42,7 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
     C3: kinds loop, reduce, matmul and conv have a domain, the others none.
     C4: the domain has a view for each result; a dimension of another size than 1 is a loop of that size.
     C5: a result extends over all loops, or over all that are not reduced. C6: only kind reduce has reduced loops and
-    reductions. C7: kinds matmul and conv have one contraction, and one result. C8: kind concat yields one concat.
+    reductions. C7: kinds matmul and conv have one contraction. C8: kind concat yields one concat.
     C9: the kinds of one op have only that op, and yield each of its results.
     C10: kinds multi, staged and persistent consist of kernels (staged and persistent: at least two), which read body
     arguments (staged and persistent: also results of earlier kernels), and yield each of their results once; a

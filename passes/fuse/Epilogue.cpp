@@ -57,9 +57,15 @@ public:
       if (!next || !isElementwiseHere(next))
         break;
       take(next);
-      // Only one value may be used outside: the one that is stored.
-      if (Value result = onlyResult())
-        best = snapshot(result);
+      // One value that is stored in place of others costs nothing, and so does
+      // one that is stored anyway.
+      SmallVector<Value> results = usedOutside();
+      SmallVector<Value> stored = best.results();
+      if (results.size() == 1 ||
+          (!results.empty() && llvm::all_of(results, [&](Value result) {
+            return llvm::is_contained(stored, result) || mustBeStored(result);
+          })))
+        best = snapshot(results);
     }
     return best;
   }
@@ -81,18 +87,24 @@ private:
     return first;
   }
 
-  Value onlyResult() const {
-    Value result;
-    for (Value value : values) {
-      bool isUsedOutside = llvm::any_of(value.getUsers(), [&](Operation *user) {
-        return !members.contains(user);
-      });
-      if (isUsedOutside && result)
-        return nullptr;
-      if (isUsedOutside)
-        result = value;
-    }
-    return result;
+  SmallVector<Value> usedOutside() const {
+    SmallVector<Value> results;
+    for (Value value : values)
+      if (llvm::any_of(value.getUsers(), [&](Operation *user) {
+            return !members.contains(user);
+          }))
+        results.push_back(value);
+    return results;
+  }
+
+  /// True when `value` leaves the function or is read by a contraction or a
+  /// fusion. Other users may compute it from another value.
+  bool mustBeStored(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return !members.contains(user) &&
+             (user->hasTrait<OpTrait::IsTerminator>() ||
+              ir::isContraction(user) || isa<ir::FusionOpInterface>(user));
+    });
   }
 
   void take(Operation *op) {
@@ -166,8 +178,9 @@ private:
     });
   }
 
-  Epilogue snapshot(Value result) const {
-    Epilogue epilogue{llvm::to_vector(members.getArrayRef()), result};
+  Epilogue snapshot(ArrayRef<Value> results) const {
+    Epilogue epilogue{llvm::to_vector(members.getArrayRef()), results.front()};
+    epilogue.kept = llvm::to_vector(results.drop_front());
     llvm::sort(epilogue.members, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });

@@ -15,10 +15,17 @@ struct Epilogue {
   /// block. Constants and broadcasts among them may have other users.
   llvm::SmallVector<mlir::Operation *> members;
   mlir::Value result; // what is stored
-  /// Further values that are stored; only library calls have them.
+  /// Further values that are stored.
   llvm::SmallVector<mlir::Value> kept{};
   /// What a library call applies, in order.
   llvm::SmallVector<exec::PostOpKind> postOps{};
+
+  /// All values that are stored.
+  llvm::SmallVector<mlir::Value> results() const {
+    llvm::SmallVector<mlir::Value> all{result};
+    all.append(kept);
+    return all;
+  }
 
   /// Whether a library call reads a slice of `extent` besides its operands.
   bool reads(sinter_post_extent extent) const {
@@ -31,7 +38,9 @@ struct Epilogue {
 
 /// Finds the elementwise ops after `contraction` that a generated kernel can
 /// apply to each element of the result. Includes ops that only these need, and
-/// those that cost no more to compute than to read.
+/// those that cost no more to compute than to read. What is kept besides the
+/// result would be stored without the epilogue as well: the new values of a
+/// weight and of its moments, from the weight's gradient.
 Epilogue generatedEpilogue(mlir::Operation *contraction);
 
 } // namespace sinter::passes

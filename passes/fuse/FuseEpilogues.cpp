@@ -60,15 +60,15 @@ ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
   return isStoredInRows ? transpose : nullptr;
 }
 
-/// A domain with one loop per dimension of the result.
-ir::Domain resultDomain(RankedTensorType type) {
+/// A domain with one loop per dimension of the `count` results.
+ir::Domain resultDomain(RankedTensorType type, size_t count) {
   ir::Domain domain;
   ir::IndexVector view;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     domain.sizes.push_back(size);
     view.push_back(size == 1 ? ir::Index::fixed(0) : ir::Index::loop(dim));
   }
-  domain.views.push_back(view);
+  domain.views.assign(count, view);
   return domain;
 }
 
@@ -128,12 +128,11 @@ private:
     else if (readsNarrow)
       takeBefore(operandCasts(contraction), epilogue);
     OpBuilder builder(members.back());
-    SmallVector<Value> results{epilogue.result};
-    llvm::append_range(results, epilogue.kept);
+    SmallVector<Value> results = epilogue.results();
     if (isGenerated)
       buildKernel(builder, dot ? ir::KernelKind::matmul : ir::KernelKind::conv,
                   members, results,
-                  resultDomain(ir::tensorType(epilogue.result))
+                  resultDomain(ir::tensorType(epilogue.result), results.size())
                       .toAttr(builder.getContext()));
     else
       buildLibraryCall(builder,

@@ -35,6 +35,7 @@
 #include "passes/fuse/Cluster.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/KeptStates.h"
+#include "passes/fuse/PersistentKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -78,8 +79,8 @@ private:
   // Step 1.
   void assign(mlir::Operation *op);
   mlir::Operation *copyForCluster(mlir::Operation *op, unsigned number);
-  static bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
-                            bool asRoot);
+  bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
+                     bool asRoot) const;
   void join(mlir::Operation *op, const std::optional<IndexVector> &index,
             unsigned number, bool asRoot);
   void setSpan(unsigned number, std::pair<unsigned, unsigned> span);
@@ -307,9 +308,12 @@ Operation *Clustering::copyForCluster(Operation *op, unsigned number) {
 
 /// False when `cluster` only computes new values of states and `op` would tie
 /// it to the rest of the program: by another result, or by a long reduction,
-/// whose input would then be kept until the end.
+/// whose input would then be kept until the end. In a function that becomes one
+/// kernel, all values are kept until the end.
 bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
-                               bool asRoot) {
+                               bool asRoot) const {
+  if (func->hasAttr(kPersistentAttr))
+    return true;
   auto isOnlyState = [&](Value value) {
     return llvm::all_of(value.getUses(), [&](OpOperand &use) {
       return cluster.ops.contains(use.getOwner()) || isNewState(use);

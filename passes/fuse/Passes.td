@@ -67,7 +67,9 @@ def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
     over rows that are gradients of biases.
 
     A contraction that the target generates becomes a `sinter.kernel` of kind matmul or conv, with a
-    domain. All elementwise ops that lead from the contraction to one value become part of it.
+    domain. All elementwise ops that lead from the contraction to one value become part of it, and also
+    those that lead to several values which are stored anyway: the update of a weight joins the product that
+    computes its gradient.
 
     Needs a target: tools that have one register the pass with it; without one all contractions are
     library calls.

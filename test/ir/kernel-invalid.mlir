@@ -143,19 +143,6 @@ func.func @c7_none(%x: tensor<4x8xf32>) {
 
 // -----
 
-// kernel C7: and one result.
-func.func @c7_results(%x: tensor<4x4xf32>) {
-  // expected-error @+1 {{of kind matmul must have one result}}
-  %0:2 = sinter.kernel matmul(%x) over <[4, 4] views [(d0, d1) -> (d0, d1), (d0, d1) -> (d0, d1)]> : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
-  ^bb0(%a: tensor<4x4xf32>):
-    %b = sinter.dot_general %a, %a batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    sinter.yield %b, %b : tensor<4x4xf32>, tensor<4x4xf32>
-  }
-  return
-}
-
-// -----
-
 // kernel C8: kind concat yields one concat.
 func.func @c8(%x: tensor<4x8xf32>) {
   // expected-error @+1 {{of kind concat must yield one concat}}

@@ -50,6 +50,40 @@ func.func @update(%x: tensor<16x16xf32> {sinter.input = "x"}, %g: tensor<16x16xf
 
 // -----
 
+// The update of a weight is in the product of its gradient, which comes after the product that reads
+// the old weight. The gradient of a bias is summed where the bias is updated, however long the sum.
+sinter.state @w : tensor<16x16xf32> {role = #sinter<role param>}
+sinter.state @b : tensor<16xf32> {role = #sinter<role param>}
+// CHECK-LABEL: @gradients
+// CHECK: sinter.kernel persistent
+// CHECK: %[[DY:.*]] = sinter.kernel matmul
+// CHECK: %[[BESIDE:.*]]:2 = sinter.kernel multi(%[[DY]]
+// CHECK: sinter.kernel matmul
+// CHECK: sinter.dot_general
+// CHECK: sinter.kernel reduce
+// CHECK: sinter.reduce sum
+// CHECK: sinter.sub
+// CHECK: %[[NEW:.*]] = sinter.kernel matmul(%{{.*}}, %[[DY]]
+// CHECK: sinter.dot_general
+// CHECK: sinter.sub
+// CHECK-NOT: sinter.kernel
+// CHECK: sinter.yield %[[DY]], %[[BESIDE]]#0, %[[BESIDE]]#1, %[[NEW]]
+// PLAN-LABEL: exec.program @gradients
+// PLAN: exec.launch {{.*}}%state{{.*}}%state{{.*}} -> ({{.*}}%state{{.*}}%state
+// PLAN-NOT: exec.copy
+func.func @gradients(%x: tensor<2048x16xf32> {sinter.input = "x"}, %w: tensor<16x16xf32> {sinter.state = @w}, %b: tensor<16xf32> {sinter.state = @b}) -> (tensor<2048x16xf32> {sinter.output = "dx"}, tensor<16x16xf32> {sinter.state = @w}, tensor<16xf32> {sinter.state = @b}) {
+  %v = sinter.constant dense<0.5> : tensor<16x16xf32>
+  %0 = sinter.dot_general %x, %v batch [] x [] contract [1] x [0] : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+  %1 = sinter.dot_general %0, %w batch [] x [] contract [1] x [0] : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+  %2 = sinter.dot_general %x, %0 batch [] x [] contract [0] x [0] : (tensor<2048x16xf32>, tensor<2048x16xf32>) -> tensor<16x16xf32>
+  %3 = sinter.reduce sum %0 dims [0] : (tensor<2048x16xf32>) -> tensor<16xf32>
+  %4 = sinter.sub %w, %2 : tensor<16x16xf32>
+  %5 = sinter.sub %b, %3 : tensor<16xf32>
+  return %1, %4, %5 : tensor<2048x16xf32>, tensor<16x16xf32>, tensor<16xf32>
+}
+
+// -----
+
 // The new state is needed by a reader of the old one: it cannot take its place, and is copied there.
 sinter.state @w : tensor<16x16xf32> {role = #sinter<role param>}
 // CHECK-LABEL: @needed

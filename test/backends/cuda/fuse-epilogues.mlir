@@ -46,15 +46,87 @@ func.func @several_uses_inside(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %h: ten
   return %4 : tensor<4x3xf32>
 }
 
-// Must not fire: the result of the contraction is stored for another user.
+// Two results that both leave the function: the second does not read the first from memory.
 // CHECK-LABEL: @two_users
-// CHECK: %[[D:.*]] = sinter.kernel matmul
-// CHECK: sinter.yield
-// CHECK: sinter.relu %[[D]]
+// CHECK: %[[K:.*]]:2 = sinter.kernel matmul
+// CHECK-SAME: over <[4, 3] views [(d0, d1) -> (d0, d1), (d0, d1) -> (d0, d1)]>
+// CHECK: %[[D:.*]] = sinter.dot_general
+// CHECK: %[[R:.*]] = sinter.relu %[[D]]
+// CHECK: sinter.yield %[[D]], %[[R]]
+// CHECK: return %[[K]]#0, %[[K]]#1
+// A library call has one.
+// LT-LABEL: @two_users
+// LT: %[[D:.*]] = sinter.library_call matmul
+// LT: sinter.yield
+// LT: sinter.relu %[[D]]
 func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %1 = sinter.relu %0 : tensor<4x3xf32>
   return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// The update of a weight joins the product that computes its gradient, which is not stored.
+// CHECK-LABEL: @update
+// CHECK: %[[K:.*]]:2 = sinter.kernel matmul(%arg0, %arg1, %arg2, %arg3, %arg4)
+// CHECK: %[[G:.*]] = sinter.dot_general
+// CHECK: %[[M:.*]] = sinter.add
+// CHECK: %[[P:.*]] = sinter.where
+// CHECK: sinter.yield %[[M]], %[[P]]
+// CHECK: return %[[K]]#1, %[[K]]#0
+func.func @update(%x: tensor<8x4xf32>, %dy: tensor<8x3xf32>, %m: tensor<4x3xf32>, %p: tensor<4x3xf32>, %ok: tensor<i1>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %beta = sinter.constant dense<0.9> : tensor<4x3xf32>
+  %0 = sinter.dot_general %x, %dy batch [] x [] contract [0] x [0] : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.mul %m, %beta : tensor<4x3xf32>
+  %2 = sinter.add %1, %0 : tensor<4x3xf32>
+  %3 = sinter.sub %p, %2 : tensor<4x3xf32>
+  %4 = sinter.broadcast %ok dims [] : tensor<i1> -> tensor<4x3xi1>
+  %5 = sinter.where %4, %3, %p : tensor<4x3xi1>, tensor<4x3xf32>
+  return %5, %2 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// The operand of an activation is kept for the gradient, beside the next product's operand.
+// CHECK-LABEL: @kept_operand
+// CHECK: %[[K:.*]]:2 = sinter.kernel matmul
+// CHECK: %[[D:.*]] = sinter.dot_general
+// CHECK: %[[T:.*]] = sinter.tanh %[[D]]
+// CHECK: sinter.yield %[[D]], %[[T]]
+// CHECK: sinter.kernel matmul(%[[K]]#1
+// CHECK: sinter.exp %[[K]]#0
+func.func @kept_operand(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.tanh %0 : tensor<4x8xf32>
+  %2 = sinter.dot_general %1, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %3 = sinter.exp %0 : tensor<4x8xf32>
+  %4 = sinter.reduce sum %3 dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  return %2, %4 : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// Must not fire: the kernel that sums the logarithms computes them, from the result that is
+// stored for the other user.
+// CHECK-LABEL: @computed_by_user
+// CHECK: %[[D:.*]] = sinter.kernel matmul
+// CHECK: sinter.yield
+// CHECK: sinter.log %[[D]]
+func.func @computed_by_user(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.log %0 : tensor<4x3xf32>
+  %2 = sinter.reduce sum %1 dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
+  return %0, %2 : tensor<4x3xf32>, tensor<4xf32>
+}
+
+// Must not fire: the update waits for the norm of the gradient, which therefore is stored.
+// CHECK-LABEL: @clipped
+// CHECK: %[[G:.*]] = sinter.kernel matmul
+// CHECK: sinter.yield
+// CHECK: sinter.mul %[[G]], %[[G]]
+func.func @clipped(%x: tensor<8x4xf32>, %dy: tensor<8x3xf32>, %p: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %0 = sinter.dot_general %x, %dy batch [] x [] contract [0] x [0] : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.mul %0, %0 : tensor<4x3xf32>
+  %2 = sinter.reduce sum %1 dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+  %3 = sinter.broadcast %2 dims [] : tensor<f32> -> tensor<4x3xf32>
+  %4 = sinter.div %0, %3 : tensor<4x3xf32>
+  %5 = sinter.sub %p, %4 : tensor<4x3xf32>
+  return %5 : tensor<4x3xf32>
 }
 
 // Must not fire: a reduction of the result is a kernel of its own, and so is

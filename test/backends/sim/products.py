@@ -37,6 +37,9 @@ PRODUCTS = [
     (1, 20, 24, 2048, "a", "bias"),  # split where results are float32
     (33, 140, 136, 24, "", "relu"),  # the largest tiles
     (20, 132, 136, 80, "ab", "bias"),
+    (1, 17, 19, 23, "", "kept"),  # two results
+    (2, 48, 72, 56, "b", "kept"),
+    (1, 3, 1, 300, "", "kept"),
 ]
 # Images, height and width, input and output channels, strides, dilations, padding,
 # groups; channels last.
@@ -114,6 +117,9 @@ class Program:
             value = self.add(f"add {value}, {bias} : tensor<{shape}xf32>")
         elif follows == "residual":
             value = self.add(f"sub {self.whole(shape)}, {value} : tensor<{shape}xf32>")
+        elif follows == "kept":
+            self.finish(value, shape)
+            value = self.add(f"relu {value} : tensor<{shape}xf32>")
         elif follows == "transpose":
             value = self.add(f"transpose {value} perm [0, 2, 1] : (tensor<{shape}xf32>) -> "
                              f"tensor<{batch}x{n}x{m}xf32>")
