@@ -184,9 +184,9 @@ SmallVector<Value> TensorPart::sumUp() {
   meet(ahead - 1);
   Value next = t->add(part, t->number(ahead));
   Value place = placeOf(next), first = t->mul(next, shape.depth);
-  // If each step is checked, no extra check of the last part is needed.
-  bool areStepsTested = contraction.size(ProductDim::depth) % shape.depth != 0;
-  Value isPart = areStepsTested ? Value() : t->isLess(next, parts);
+  // No copy may begin that no thread waits for: in a persistent kernel, what
+  // follows uses the same memory.
+  Value isPart = t->isLess(next, parts);
   SmallVector<Value> nextA = tileA->load(first, place, isPart),
                      nextB = tileB->load(first, place, isPart);
   commit();
@@ -194,11 +194,6 @@ SmallVector<Value> TensorPart::sumUp() {
   tileA->store(place, isPart, nextA);
   tileB->store(place, isPart, nextB);
   b.create<scf::YieldOp>(t->loc, sums);
-  // The last rounds begin copies, too, and in a persistent kernel what follows
-  // uses the same memory.
-  b.setInsertionPointAfter(loop);
-  if (isAsync)
-    t->intrinsics.waitForCopies(b, t->loc, 0);
   return SmallVector<Value>(loop.getResults());
 }
 
