@@ -4,7 +4,7 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     /usr/bin/python3 memory_torch.py --build=BUILD FOLDER [NAME...]
-                                                      (Debian: python3-torch, python3-onnx)
+                        (Debian: python3-torch, python3-onnx, libopenblas0-pthread)
 
 FOLDER has the models of make_training_models.py (name those of MODELS here). Sinter's side
 is the plan without a limit: arena, states and constants, and the inputs. PyTorch's is the

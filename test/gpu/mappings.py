@@ -17,9 +17,8 @@ HOLDS = {
     "whole numbers in bf16": TENSOR_CORES,
     "whole numbers in f16": TENSOR_CORES,
     "whole numbers in tf32": TENSOR_CORES,
-    "whole numbers in bf16, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
-    "whole numbers in f16, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
-    "whole numbers in tf32, one kernel": (*TENSOR_CORES, b"%nctaid.x"),
+    "persistent kernel, bf16": (*TENSOR_CORES, b"atom.", b"%nctaid.x"),
+    "persistent kernel, tf32": (*TENSOR_CORES, b"atom.", b"%nctaid.x"),
 }
 
 
@@ -111,8 +110,40 @@ def persistent():
                    options=("--persistent-kernel=on",))
 
 
+def persistentProducts(element):
+    """One product after another on tensor cores, in one kernel: each block computes several tiles,
+    and both products use the same shared memory. Sums of whole numbers are exact."""
+    X, W, Y, V, Z = ((264, 300), (300, 272), (264, 272), (272, 136), (264, 136))
+    kind, flag = ("f32", " {tf32}") if element == "tf32" else (element, "")
+
+    def whole(name, shape):
+        text = f"""
+        %{name}1 = sinter.constant dense<3.0> : {tensor(*shape)}
+        %{name}2 = sinter.mul %{name}, %{name}1 : {tensor(*shape)}
+        %{name}3 = sinter.round %{name}2 : {tensor(*shape)}"""
+        return text + (f"""
+        %{name}4 = sinter.cast %{name}3 : {tensor(*shape)} -> {tensor(*shape, of=kind)}"""
+                       if kind != "f32" else "")
+    last = 3 if kind == "f32" else 4
+    types = [tensor(*shape, of=kind) for shape in (X, W, Y, V)]
+    return Program(f"persistent kernel, {element}", function(
+        {"x": tensor(*X), "w": tensor(*W), "v": tensor(*V)},
+        whole("x", X) + whole("w", W) + whole("v", V) + f"""
+        %0 = sinter.dot_general %x{last}, %w{last} batch [] x [] contract [1] x [0]{flag}
+          : ({types[0]}, {types[1]}) -> {types[2]}
+        %1 = sinter.dot_general %0, %v{last} batch [] x [] contract [1] x [0]{flag}
+          : ({types[2]}, {types[3]}) -> {tensor(*Z, of=kind)}""" + ("" if kind == "f32" else f"""
+        %z = sinter.cast %1 : {tensor(*Z, of=kind)} -> {tensor(*Z)}"""),
+        {"z": ("%1" if kind == "f32" else "%z", tensor(*Z))}),
+                   options=("--persistent-kernel=on",))
+
+
+def persistentKernels():
+    return [persistent(), persistentProducts("bf16"), persistentProducts("tf32")]
+
+
 def programs():
-    return [*mappings(), tickets(), arrayOfParameters(), persistent()]
+    return [*mappings(), tickets(), arrayOfParameters(), *persistentKernels()]
 
 
 def missing(name, code):

@@ -73,8 +73,6 @@ def generated(bundle, folder):
     for element in ["bf16"] if bundle.small else ["bf16", "f16", "tf32"]:
         yield Job(f"whole numbers in {element}", os.path.join(folder, element + ".mlir"), "bits",
                   ["--libraries=none"])
-        yield Job(f"whole numbers in {element}, one kernel",
-                  os.path.join(folder, element + ".mlir"), "bits", ["--persistent-kernel=on"])
         program = programs.boundedProducts(element)
         yield Job(program.name, write(program), "bound", [*program.options])
 

@@ -81,11 +81,11 @@ def table(context):
                 ["simulated", *(program.name for program in mappings.mappings())])
     yield Probe("staged tickets", ["simulated", "staged tickets"])
     yield Probe("array of parameters", ["simulated", "array of parameters"])
-    yield Probe("persistent kernel", ["simulated", "persistent kernel"])
+    yield Probe("persistent kernel", ["simulated", *(program.name for program in
+                                                     mappings.persistentKernels())])
     for element in ("bf16", "f16", "tf32"):
         yield Probe(f"ldmatrix and cp.async, {element}",
-                    ["simulated", f"whole numbers in {element}",
-                     f"whole numbers in {element}, one kernel", f"tensor-cores-{element}"])
+                    ["simulated", f"whole numbers in {element}", f"tensor-cores-{element}"])
     yield binary("graphs, replayed", "replay", *replay(False))
     yield binary("cuBLASLt", "products")
     yield binary("cuDNN: convolutions", "convolutions")
