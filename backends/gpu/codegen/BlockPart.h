@@ -21,6 +21,13 @@ namespace sinter::gpu {
 /// The address of every buffer is a multiple of this.
 inline constexpr int64_t kBufferAlignment = 16;
 
+/// How the blocks of a part share the rows of its results: block i has
+/// `perBlock` rows from i * `perBlock` on, of `count`. The rows of a tensor are
+/// equal, consecutive stretches of its elements.
+struct BlockRows {
+  int64_t count, perBlock;
+};
+
 class BlockPart {
 public:
   virtual ~BlockPart();
@@ -35,6 +42,15 @@ public:
   /// How far its counts go, but for small factors; from kFar on they have 64
   /// bits. 0: 32 bits are always enough.
   virtual int64_t reach() const = 0;
+  /// The rows of a block of `blockThreads` threads, which may be fewer than
+  /// `threads`. None: they are not consecutive rows, or the threads too few.
+  virtual std::optional<BlockRows> blockRows(int64_t blockThreads) const {
+    return std::nullopt;
+  }
+  /// Whether, of input number `input`, a block reads only its rows; whether it
+  /// writes the same rows of result number `output`. Only for parts with rows.
+  virtual bool readsOwnRows(unsigned input) const { return false; }
+  virtual bool writesOwnRows(unsigned output) const { return false; }
   /// Emits the code of a thread. All workers of its blocks execute it.
   virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
                     llvm::ArrayRef<mlir::Value> outputs) = 0;
@@ -104,6 +120,13 @@ std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
 inline constexpr int64_t kFar = int64_t(1) << 31;
 /// The elements of its largest tensor, or its steps of the kept loops.
 int64_t reachOf(const codegen::Nest &nest);
+
+/// BlockPart::readsOwnRows and writesOwnRows, if row i belongs to step i of
+/// `loops`, the kept loops, outermost first.
+bool readsRowsOf(const codegen::Nest &nest, llvm::ArrayRef<unsigned> loops,
+                 unsigned input);
+bool writesRowsOf(const codegen::Nest &nest, llvm::ArrayRef<unsigned> loops,
+                  unsigned output);
 
 /// Sets the buffers of the nest's arguments in `emitter` and the pointers of
 /// its results in `nest`; sets loops of one step to 0.

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/gpu/codegen/ContractionEpilogue.h"
-#include "backends/gpu/codegen/BlockPart.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -64,6 +63,36 @@ int64_t ContractionEpilogue::lanes(int64_t most) const {
   while (loops.back() % count != 0)
     count /= 2;
   return count;
+}
+
+std::optional<BlockRows>
+ContractionEpilogue::rowsOfTile(int64_t rows, int64_t columns) const {
+  int64_t batch = contraction.size(ProductDim::batch),
+          allRows = contraction.size(ProductDim::rows);
+  if (contraction.size(ProductDim::columns) > columns ||
+      (batch > 1 && allRows % rows != 0))
+    return std::nullopt;
+  // The result must be row-major in batch, rows and columns.
+  int64_t stride = 1;
+  for (ProductDim dim :
+       {ProductDim::columns, ProductDim::rows, ProductDim::batch})
+    for (size_t loop = contraction.loopsOf(dim).size(); loop-- > 0;) {
+      int64_t size = contraction.loopsOf(dim)[loop];
+      auto isInOrder = [&](const ProductTerm &term) {
+        return term.dim == dim && term.loop == loop && term.factor == stride;
+      };
+      if (size > 1 && llvm::none_of(contraction.result, isInOrder))
+        return std::nullopt;
+      stride *= size;
+    }
+  return BlockRows{batch * allRows, rows};
+}
+
+bool ContractionEpilogue::storesRows(unsigned output) const {
+  return llvm::all_of(nest->roots, [&](const Root &root) {
+    return root.output != output ||
+           codegen::linearIndex(root.type, root.write) == resultIndex;
+  });
 }
 
 void ContractionEpilogue::begin(Threads &threads, ArrayRef<Value> inputs,

@@ -12,6 +12,7 @@
 #include "backends/common/codegen/Contraction.h"
 #include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/Nest.h"
+#include "backends/gpu/codegen/BlockPart.h"
 #include "backends/gpu/codegen/Threads.h"
 
 namespace sinter::gpu {
@@ -28,6 +29,12 @@ public:
   /// The number of neighbouring columns that are computed together, at most
   /// `most`. They begin at a multiple of that number.
   int64_t lanes(int64_t most) const;
+
+  /// BlockPart::blockRows, if a block computes a tile of this size; tiles of
+  /// neighbouring rows belong to neighbouring blocks.
+  std::optional<BlockRows> rowsOfTile(int64_t rows, int64_t columns) const;
+  /// BlockPart::writesOwnRows, if there are such rows.
+  bool storesRows(unsigned output) const;
 
   /// Sets where code is emitted and the buffers of the kernel's part. `batch`
   /// has the values of the batch loops.

@@ -49,6 +49,14 @@ public:
     return contraction.size(ProductDim::batch) * rowTiles * columnTiles;
   }
   int64_t reach() const override { return reachOf(*nest); }
+  std::optional<BlockRows> blockRows(int64_t blockThreads) const override {
+    if (blockThreads < threads())
+      return std::nullopt;
+    return epilogue.rowsOfTile(shape.rows, shape.columns);
+  }
+  bool writesOwnRows(unsigned output) const override {
+    return epilogue.storesRows(output);
+  }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 

@@ -10,56 +10,24 @@
 // block that finishes the first stage last does the work of all their blocks in
 // sequence. In a persistent kernel each stage has blocks, as many as it needs;
 // the blocks that the device runs share these evenly, and wait for each other
-// before the next stage. No result depends on how many they are.
+// before the next stage (KernelStages.h). No result depends on how many they
+// are.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/gpu/codegen/KernelEmitter.h"
 #include "backends/gpu/codegen/BlockPart.h"
 #include "backends/gpu/codegen/KernelParameters.h"
+#include "backends/gpu/codegen/KernelStages.h"
 #include "passes/Target.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-
-#include <limits>
 
 using namespace mlir;
 
 namespace sinter::gpu {
 
 namespace {
-
-struct PlacedPart {
-  std::unique_ptr<BlockPart> part;
-  SmallVector<codegen::PartBuffers, 1> buffers;
-  bool isWide;                // counts are 64 bits
-  int64_t firstBlock, blocks; // of one occurrence of the part
-
-  int64_t times() const { return static_cast<int64_t>(buffers.size()); }
-};
-
-/// Parts that blocks compute side by side.
-struct Stage {
-  std::vector<PlacedPart> parts;
-  int64_t blocks = 0;
-};
-
-std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part,
-                                   const Intrinsics &intrinsics) {
-  if (!part.nest) {
-    for (auto *create : {createScanPart, createSortPart})
-      if (std::unique_ptr<BlockPart> shared = create(part.solo))
-        return shared;
-    return createUnitPart(part.solo);
-  }
-  if (part.nest->contraction)
-    return createContractionPart(part.nest, intrinsics);
-  return hasSharedRows(*part.nest)      ? createRowPart(part.nest)
-         : hasSharedColumns(*part.nest) ? createColumnPart(part.nest)
-         : hasSharedArg(*part.nest)     ? createArgPart(part.nest)
-         : isTransposed(*part.nest)     ? createTransposePart(part.nest)
-                                        : createLoopPart(part.nest);
-}
 
 class KernelBody {
 public:
@@ -207,6 +175,25 @@ private:
     if (placed.firstBlock > 0)
       own = b.create<arith::SubIOp>(loc, own, number(placed.firstBlock));
     emitBlock(placed, own, /*isAlone=*/false);
+    for (const PlacedPart &next : placed.next)
+      emitNext(next, own);
+  }
+
+  /// Emits the blocks of `next` that belong to block number `own` of the part
+  /// before it.
+  void emitNext(const PlacedPart &next, Value own) {
+    Threads(intrinsics, b, loc, kernel, blockThreads, block, thread).barrier();
+    if (next.together == 1)
+      return emitBlock(next, own, /*isAlone=*/true);
+    Value together = number(next.together);
+    Value first = b.create<arith::MulIOp>(loc, own, together);
+    Value end = b.create<arith::AddIOp>(loc, first, together);
+    if (next.blocks % next.together != 0)
+      end = b.create<arith::MinUIOp>(loc, end, number(next.blocks));
+    auto loop = b.create<scf::ForOp>(loc, first, end, number(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    emitBlock(next, loop.getInductionVar(), /*isAlone=*/true);
   }
 
   /// Emits the work of the part's block number `own`. `isAlone`: the threads
@@ -223,7 +210,7 @@ private:
     // With one block per occurrence, its number is always 0.
     if (placed.blocks == 1)
       own = number(0);
-    int64_t workers = placed.part->workers(blockThreads);
+    int64_t workers = placed.workers;
     Threads threads(intrinsics, b, loc, kernel, workers, own, thread,
                     placed.isWide, /*isPartOfBlock=*/workers < blockThreads);
     if (isAlone)
@@ -250,45 +237,6 @@ private:
   int64_t blockThreads;
   Value block, thread;
 };
-
-/// Chooses the mappings of the parts of `kernel`. `blockThreads` becomes the
-/// threads of a block.
-FailureOr<std::vector<Stage>> mapStages(exec::KernelOp kernel,
-                                        const Intrinsics &intrinsics,
-                                        bool hasWideCounts,
-                                        int64_t &blockThreads) {
-  std::vector<Stage> stages;
-  blockThreads = kWarpThreads;
-  for (const std::vector<codegen::KernelPart> &kernelParts :
-       codegen::kernelStages(kernel)) {
-    std::vector<PlacedPart> &parts = stages.emplace_back().parts;
-    for (const codegen::KernelPart &kernelPart : kernelParts) {
-      std::unique_ptr<BlockPart> part = mapPart(kernelPart, intrinsics);
-      if (!part) {
-        kernel->emitError("GPUs have no mapping for kernels of kind ")
-            << ir::stringifyKernelKind(kernel.getKind());
-        return failure();
-      }
-      blockThreads = std::max(blockThreads, part->threads());
-      bool isWide = part->reach() >= (hasWideCounts ? 1 : kFar);
-      parts.push_back({std::move(part), kernelPart.buffers, isWide, 0, 0});
-    }
-  }
-  for (Stage &stage : stages) {
-    for (PlacedPart &placed : stage.parts) {
-      placed.firstBlock = stage.blocks;
-      placed.blocks = placed.part->blocks(blockThreads);
-      stage.blocks += placed.blocks * placed.times();
-      if (stage.blocks > std::numeric_limits<int32_t>::max()) {
-        kernel->emitError("has more blocks of threads than a grid may have");
-        return failure();
-      }
-    }
-    llvm::erase_if(stage.parts,
-                   [](const PlacedPart &p) { return p.blocks == 0; });
-  }
-  return stages;
-}
 
 } // namespace
 

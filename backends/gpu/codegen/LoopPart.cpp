@@ -59,6 +59,49 @@ int64_t reachOf(const codegen::Nest &nest) {
   return reach;
 }
 
+/// Whether only row i of a tensor of `type` is accessed at `index` in step i of
+/// `loops`.
+static bool isInOwnRow(const codegen::Nest &nest, ArrayRef<unsigned> loops,
+                       RankedTensorType type, ArrayRef<Index> index) {
+  const ir::Domain &domain = nest.domain;
+  Index linear = codegen::linearIndex(type, index);
+  int64_t rows = 1, last = linear.constant;
+  for (unsigned loop : loops)
+    rows *= domain.sizes[loop];
+  if (type.getNumElements() % rows != 0 || linear.constant < 0)
+    return false;
+  int64_t stride = type.getNumElements() / rows;
+  for (unsigned loop : domain.reduced) {
+    int64_t coefficient = linear.coefficient(loop);
+    if (coefficient < 0)
+      return false;
+    last += coefficient * (domain.sizes[loop] - 1);
+  }
+  if (last >= stride)
+    return false;
+  for (unsigned loop : llvm::reverse(loops)) {
+    if (linear.coefficient(loop) != stride)
+      return false;
+    stride *= domain.sizes[loop];
+  }
+  return true;
+}
+
+bool readsRowsOf(const codegen::Nest &nest, ArrayRef<unsigned> loops,
+                 unsigned input) {
+  auto index = nest.indices.find(nest.arguments[input]);
+  return index != nest.indices.end() &&
+         isInOwnRow(nest, loops, ir::tensorType(index->first), index->second);
+}
+
+bool writesRowsOf(const codegen::Nest &nest, ArrayRef<unsigned> loops,
+                  unsigned output) {
+  return llvm::all_of(nest.roots, [&](const Root &root) {
+    return root.output != output ||
+           isInOwnRow(nest, loops, root.type, root.write);
+  });
+}
+
 void enterNest(ElementEmitter &emitter, Threads &t, codegen::Nest &nest,
                ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
   emitter.setBufferAlignment(kBufferAlignment);
@@ -120,11 +163,29 @@ public:
     return llvm::divideCeil(units + rest, blockThreads * unitsPerThread);
   }
   int64_t reach() const override { return reachOf(*nest); }
+  std::optional<BlockRows> blockRows(int64_t blockThreads) const override {
+    if (lanes > 1)
+      return std::nullopt;
+    return BlockRows{units, blockThreads * unitsPerThread};
+  }
+  bool readsOwnRows(unsigned input) const override {
+    return readsRowsOf(*nest, stepLoops(), input);
+  }
+  bool writesOwnRows(unsigned output) const override {
+    return writesRowsOf(*nest, stepLoops(), output);
+  }
 
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 
 private:
+  /// The kept loops, if a unit is one step of them.
+  SmallVector<unsigned> stepLoops() const {
+    SmallVector<unsigned> loops(unitLoops);
+    if (laneLoop != ~0u)
+      loops.push_back(laneLoop);
+    return loops;
+  }
   void chooseLanes();
   void setLoops(Threads &t, ElementEmitter &emitter, Value unit);
   void emitUnit(Threads &t, ElementEmitter &emitter, Value unit);

@@ -57,6 +57,17 @@ public:
     return llvm::divideCeil(rows, rowsPerBlock(blockThreads));
   }
   int64_t reach() const override { return reachOf(*nest); }
+  std::optional<BlockRows> blockRows(int64_t blockThreads) const override {
+    if (blockThreads < rowThreads)
+      return std::nullopt;
+    return BlockRows{rows, rowsPerBlock(blockThreads)};
+  }
+  bool readsOwnRows(unsigned input) const override {
+    return readsRowsOf(*nest, unitLoops, input);
+  }
+  bool writesOwnRows(unsigned output) const override {
+    return writesRowsOf(*nest, unitLoops, output);
+  }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
   Value reduce(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
