@@ -109,10 +109,15 @@ def table(context):
     yield Probe("load PTX of older GPUs", ["load", "older"])
 
 
+# Of SINTER_DEBUG: each launch begins when the one before it has ended.
+SERIAL = "serial-launches"
+
+
 class Smoke:
     def __init__(self, context, options, machine):
         self.context, self.options = context, options
         self.begin, self.rows = time.monotonic(), []
+        self.seriesLeft = 3
         self.out = options.out or os.environ.get("OUT") or "smoke-results"
         self.folder = os.path.join(self.out, "smoke")
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -135,8 +140,8 @@ class Smoke:
                 self.context.folder, self.context.device, self.machine, f"{file}.json",
                 str(seconds), "small" if self.context.small else "full", *probe.words]
 
-    def run(self, probe):
-        """(outcome, detail, error, seconds)"""
+    def run(self, probe, debug=""):
+        """(outcome, detail, error, seconds). debug: SINTER_DEBUG."""
         for other in probe.needs:
             row = next((row for row in self.rows if row["name"] == other), None)
             if row and row["outcome"] == "missing":
@@ -144,8 +149,11 @@ class Smoke:
         if self.left() < 1:
             return "not run", f"{self.options.budget:g} s are over", "", 0.0
         limit = min(self.options.seconds, self.left())
-        file = os.path.join(self.folder, re.sub(r"[^a-z0-9]+", "-", probe.name.lower()))
+        file = os.path.join(self.folder, re.sub(r"[^a-z0-9]+", "-",
+                                                " ".join([probe.name.lower(), debug]).strip()))
         environment = dict(self.context.environment if probe.isBinary else os.environ)
+        if debug:
+            environment["SINTER_DEBUG"] = debug
         environment.update({IN_GROUP: "1", "XDG_CACHE_HOME": os.path.join(
             self.context.scratch, "cache", os.path.basename(file))})
         begin = time.monotonic()
@@ -173,6 +181,17 @@ class Smoke:
             pass
         self.process.wait()
         self.process = None
+
+    def runTwice(self, probe):
+        """As run(). A probe of kernels that failed runs again without early launches, the first
+        three times: then either these or the kernel are at fault."""
+        outcome, detail, error, seconds = self.run(probe)
+        launches = probe.needs and probe.words[0] != "load"
+        if outcome != "FAILED" or not launches or self.seriesLeft == 0:
+            return outcome, detail, error, seconds
+        self.seriesLeft -= 1
+        again, *_, more = self.run(probe, SERIAL)
+        return outcome, f"{detail}; with SINTER_DEBUG={SERIAL}: {again}", error, seconds + more
 
     # --- all of them ---
 
@@ -214,7 +233,7 @@ class Smoke:
                          "; ".join(probe.name for probe in probes_))
             probes_ = [probe for probe in probes_ if probe.name in only]
         for probe in probes_:
-            self.add(probe, *self.run(probe))
+            self.add(probe, *self.runTwice(probe))
         self.write(isFinished=True)
         counts, path = self.counts(), self.pack()
         print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) +
