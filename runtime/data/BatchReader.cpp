@@ -153,7 +153,8 @@ std::vector<std::string> BatchReader::takeModifications() const {
                ? " was modified while it was read; the bytes that are compared "
                  "(all of a small file, samples of a large one) are unchanged"
                : " was modified after it was read into memory; the run goes on "
-                 "with what was read"));
+                 "with what was read; if its content differs, --resume needs "
+                 "--accept-dataset-change"));
   return lines;
 }
 

@@ -54,7 +54,8 @@ private:
   void fillDefaults();
   Status checkResumed();
   Status init();
-  Status planSteps();
+  Status countSteps();
+  Status planRates();
   Status openLog();
   JsonLog::Position logged() const;
   Status load();

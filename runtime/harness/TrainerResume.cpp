@@ -190,6 +190,15 @@ Status Trainer::checkResumed() {
         "are unchanged, the whole is not compared");
   if (const std::string recount = recountText(manifest); !recount.empty())
     say("resume: " + recount);
+  if (totalSteps_ < manifest.step)
+    return Status::invalid(
+        "the run is already at step " + std::to_string(manifest.step) +
+        " and would have ended after step " + std::to_string(totalSteps_) +
+        (options_.steps
+             ? " (--steps)"
+             : " (--epochs=" + std::to_string(*options_.epochs) + ", of " +
+                   std::to_string(order_.batchesPerEpoch()) +
+                   " batches each)"));
   step_ = firstStep_ = manifest.step;
   evaluated_ = manifest.evaluated;
   if (store_) {

@@ -32,9 +32,10 @@ Status Trainer::prepare() {
   }
   fillDefaults();
   SINTER_RETURN_IF_ERROR(openAllData());
-  SINTER_RETURN_IF_ERROR(planSteps());
+  SINTER_RETURN_IF_ERROR(countSteps());
   if (resumed_)
     SINTER_RETURN_IF_ERROR(checkResumed());
+  SINTER_RETURN_IF_ERROR(planRates());
   if (!replicas_)
     SINTER_RETURN_IF_ERROR(createPrograms());
   if (!options_.init.empty())
@@ -185,7 +186,7 @@ Status Trainer::openAllData() {
   return {};
 }
 
-Status Trainer::planSteps() {
+Status Trainer::countSteps() {
   if (options_.steps)
     totalSteps_ = *options_.steps;
   else if (!options_.epochs)
@@ -194,11 +195,10 @@ Status Trainer::planSteps() {
                                   &totalSteps_))
     return Status::invalid("--epochs=" + std::to_string(*options_.epochs) +
                            ": too many steps");
-  const int64_t done = resumed_ ? resumed_->step : 0;
-  if (totalSteps_ < done)
-    return Status::invalid("the run is already at step " +
-                           std::to_string(done) + ", beyond the " +
-                           std::to_string(totalSteps_) + " requested");
+  return {};
+}
+
+Status Trainer::planRates() {
   Schedule::Options schedule;
   schedule.lr = *options_.lr;
   schedule.lrFinal = options_.lrFinal;

@@ -152,9 +152,21 @@ TEST_CASE("resume: other data recounts the epochs, and that is said",
   // Without meaning: the run would have ended before.
   bench.writeData("train.npz", 40, 1);
   bench.cutAfter(20, "cut");
-  Outcome outcome = bench.resume("cut", {"--accept-dataset-change"});
+  Outcome outcome = bench.resume("cut", {});
   CHECK(outcome.code == 2);
-  CHECK(has(outcome.err, "already at step 20, beyond the 15 requested"));
+  CHECK(has(outcome.err, "is not the data of the checkpoint (40 rows now, 83 "
+                         "then); --accept-dataset-change continues anyway"));
+  outcome = bench.resume("cut", {"--accept-dataset-change"});
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome.err, "; the run ends after step 15, not 30\nerror: the run "
+                         "is already at step 20 and would have ended after "
+                         "step 15 (--epochs=3, of 5 batches each)\n"));
+  bench.writeData("train.npz", 83, 1);
+  bench.cutAfter(20, "cut");
+  outcome = bench.resume("cut", {"--steps=15"});
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome.err, "error: the run is already at step 20 and would have "
+                         "ended after step 15 (--steps)\n"));
 }
 
 TEST_CASE("resume: an empty --eval-data ends the evaluations",

@@ -225,7 +225,8 @@ TEST_CASE("data in memory may change on disk", "[harness][train][data]") {
   const std::string warning =
       "warning: " + bench.path("train.csv") +
       " was modified after it was read into memory; the run goes on with what "
-      "was read\n";
+      "was read; if its content differs, --resume needs "
+      "--accept-dataset-change\n";
   CHECK(has(outcome, warning));
   CHECK(outcome.err.find(warning) == outcome.err.rfind(warning));
   REQUIRE(sinter::rt::listCheckpoints(bench.path("out"))->size() == 1);
