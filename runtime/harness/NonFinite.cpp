@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 using namespace sinter::rt;
@@ -250,6 +251,20 @@ Status NonFiniteFinder::ran(const RanCommand &command) {
   return {};
 }
 
+/// A persistent kernel hides all values between its nodes.
+static bool isPersistentKernel(const sinter_artifact &artifact,
+                               const char *name) {
+  const auto manifest =
+      nlohmann::json::parse(artifact.manifest, nullptr, false);
+  if (!manifest.is_object())
+    return false;
+  auto kernels = manifest.find("kernels");
+  if (kernels == manifest.end() || !kernels->is_object())
+    return false;
+  auto kind = kernels->find(name);
+  return kind != kernels->end() && *kind == "persistent";
+}
+
 Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
                                  const FloatSummary &made) {
   const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
@@ -259,9 +274,13 @@ Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
       " (element " + std::to_string(made.firstBad) + " of " +
       std::to_string(made.count) + "; " + rangeText(made) + "), command " +
       std::to_string(command.index) + " of entry '" + command.entry.name + "'";
-  if (what.kind == SINTER_CMD_LAUNCH)
-    text +=
-        std::string(", kernel ") + artifact_->kernels[what.launch.kernel].name;
+  if (what.kind == SINTER_CMD_LAUNCH) {
+    const char *kernel = artifact_->kernels[what.launch.kernel].name;
+    text += std::string(", kernel ") + kernel;
+    if (isPersistentKernel(*artifact_, kernel))
+      text += ", which computes all of these nodes (a program compiled with "
+              "--persistent-kernel=off names the one)";
+  }
   // What it read, unless it has overwritten it.
   std::string reads;
   for (uint32_t k = 0; k < what.numReads; ++k) {

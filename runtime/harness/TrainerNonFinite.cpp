@@ -123,6 +123,11 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
                                        " has values that are not finite (" +
                                        rowsText(step) + ")");
     isFirstWatched_ = false;
+    if (options_.injection && options_.injection->step == step)
+      progress_->warn("warning: --inject-nonfinite: the value of step " +
+                      std::to_string(step + 1) +
+                      " was not found: no command read it, and the loss and "
+                      "all states are finite");
     return {};
   }
   return what.empty() ? Status() : blameLoss(step, what);
