@@ -89,8 +89,10 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
 static Status flushOutput(bool isTraining) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return {};
+  // An earlier write may have failed, for a reason that is no longer known.
   const std::string text =
-      "standard output: " + std::string(std::strerror(errno ? errno : EIO));
+      std::string("standard output: ") +
+      (errno ? std::strerror(errno) : "some of the text was not written");
   if (!isTraining)
     return Status::failed(text);
   std::fprintf(stderr, "warning: %s\n", text.c_str());
