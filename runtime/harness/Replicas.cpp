@@ -362,6 +362,19 @@ Status Replicas::beginOnDevice(Replica &replica,
                       : Status();
 }
 
+/// On this thread: an error on a replica's own would end the group.
+Status Replicas::read() {
+  if (orderOnDevice_)
+    return {};
+  for (auto &replica : replicas_) {
+    Result<Batch> batch = replica->loader->next();
+    if (!batch.ok())
+      return batch.status();
+    replica->batch = *batch;
+  }
+  return {};
+}
+
 Status Replicas::begin(std::span<const sinter_control> controls) {
   if (orderOnDevice_) {
     SINTER_RETURN_IF_ERROR(onAll(
@@ -369,19 +382,21 @@ Status Replicas::begin(std::span<const sinter_control> controls) {
     begun_ += controls.size();
     return {};
   }
-  SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
-    sinter_control own = controls.front();
-    own.replica = replica.rank;
-    for (int64_t i = 0; i < microBatches_; ++i) {
-      Result<Batch> batch = replica.loader->next();
-      if (!batch.ok())
-        return batch.status();
+  for (int64_t i = 0; i < microBatches_; ++i) {
+    if (i > 0)
+      SINTER_RETURN_IF_ERROR(read());
+    SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
+      sinter_control own = controls.front();
+      own.replica = replica.rank;
       own.microBatch = i;
-      own.validRows = batch->validRows;
-      SINTER_RETURN_IF_ERROR(replica.reading().begin(own, batch->inputs));
-    }
-    return replica.grad ? replica.step->begin(own, nullptr) : Status();
-  }));
+      own.validRows = replica.batch.validRows;
+      SINTER_RETURN_IF_ERROR(
+          replica.reading().begin(own, replica.batch.inputs));
+      return replica.grad && i + 1 == microBatches_
+                 ? replica.step->begin(own, nullptr)
+                 : Status();
+    }));
+  }
   ++begun_;
   return {};
 }
@@ -409,5 +424,15 @@ std::optional<std::string> Replicas::indexFault(RowOrder order,
 
 Status Replicas::finish() {
   ++finished_;
-  return onAll([](Replica &replica) { return replica.step->finish(); });
+  // An index out of range is found after the sums over replicas, so no other
+  // replica waits for this one, and the group goes on.
+  SINTER_RETURN_IF_ERROR(onAll([](Replica &replica) {
+    Status finished = replica.step->finish();
+    const bool isIndex = !finished.ok() && replica.step->indexFault();
+    replica.fault = isIndex ? finished : Status();
+    return isIndex ? Status() : finished;
+  }));
+  for (const auto &replica : replicas_)
+    SINTER_RETURN_IF_ERROR(replica->fault);
+  return {};
 }

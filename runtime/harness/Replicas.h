@@ -70,8 +70,14 @@ public:
                    const std::function<bool()> &interrupted);
   /// The most steps that begin() takes: 1 unless data is on the device.
   int64_t mostSteps() const { return mostSteps_; }
+  /// Lowers that, before the first series of several steps.
+  void shortenSeries(int64_t mostSteps) { mostSteps_ = mostSteps; }
+  /// Waits for the batch (the first micro-batch) of the next step, on all
+  /// replicas. After an error the step has not begun, and those before it go
+  /// on.
+  Status read();
   /// Begins the steps after those that were begun, with their batches or
-  /// micro-batches, on all replicas.
+  /// micro-batches, on all replicas. read() has succeeded.
   Status begin(std::span<const sinter_control> controls);
   /// Waits for the oldest step in flight.
   Status finish();
@@ -113,10 +119,12 @@ private:
     std::optional<EntryRunner> step;      // "apply" with micro-batches
     std::optional<EntryRunner> grad;      // only with micro-batches
     std::unique_ptr<Loader> loader;       // null if data is on the device
+    Batch batch;                          // of the loader, the next to begin
     std::vector<sinter_control> controls; // of the steps that begin
     std::vector<int64_t> rows;            // of these steps
     std::optional<NonFiniteFinder> finder;
     Status status; // of the last job
+    Status fault;  // of the last step to finish: an index out of range
     std::thread thread;
 
     /// What reads batches.

@@ -85,16 +85,24 @@ Status Trainer::beginSteps(int64_t count) {
   controls_.clear();
   for (int64_t i = 0; i < count; ++i)
     controls_.push_back(control(step_ + i));
+  Status read = replicas_->read();
+  if (!read.ok()) { // reported after the steps before it are finished
+    SINTER_RETURN_IF_ERROR(finishSteps());
+    return keepsStates(read, step_);
+  }
+  startedSteps_ = step_ + count;
   Status begun = replicas_->begin(controls_);
   if (!begun.ok()) {
     if (Status fault = indexFault(); !fault.ok())
       return keepsStates(fault, doneSteps_);
-    // Bad data is reported after the steps before it are finished. With
-    // --sync-launches they are, and the error names what failed.
+    // With --sync-launches the error names what failed.
     if (replicas_->size() == 1 && !options_.deviceOptions.syncLaunches)
       SINTER_RETURN_IF_ERROR(finishSteps());
-    // Of micro-batches some may have been added up.
-    return microBatchesOf(artifact_) > 1 ? begun : keepsStates(begun, step_);
+    // Of micro-batches some may have been added up; another replica may have
+    // made the step.
+    return microBatchesOf(artifact_) > 1 || replicas_->size() > 1
+               ? begun
+               : keepsStates(begun, step_);
   }
   step_ += count;
   evaluated_ = false;
@@ -104,9 +112,19 @@ Status Trainer::beginSteps(int64_t count) {
 /// The index error of the oldest step that is not finished.
 Status Trainer::indexFault() const {
   std::optional<std::string> fault = replicas_->indexFault(order_, doneSteps_);
-  return fault ? Status::failed("step " + std::to_string(doneSteps_ + 1) +
-                                ": " + *fault + "; the step changed no state")
-               : Status();
+  if (!fault)
+    return {};
+  const int64_t number = doneSteps_ + 1,
+                later = static_cast<int64_t>(replicas_->underWay());
+  std::string text = "step " + std::to_string(number) + ": " + *fault +
+                     "; the step changed no state";
+  if (later > 0)
+    text += ", but step" + std::string(later > 1 ? "s " : " ") +
+            std::to_string(number + 1) +
+            (later > 1 ? " to " + std::to_string(number + later) : "") +
+            ", already started, did (with --check-nonfinite=step, no step "
+            "starts before the one before it is checked)";
+  return Status::failed(text);
 }
 
 /// Finishes all started steps.
@@ -239,13 +257,15 @@ Status Trainer::loop() {
 Status Trainer::evaluateNow() {
   if (!evalData_ || evaluated_ || stopRequested())
     return {};
-  Status finite = checkStates();
-  if (!finite.ok() &&
-      options_.checkNonfinite == TrainerOptions::NonFinite::Off) {
-    progress_->warn("warning: not evaluated: " + finite.message());
+  Result<std::optional<std::string>> bad = findNonFinite();
+  SINTER_RETURN_IF_ERROR(bad.status());
+  if (*bad) {
+    Status error = notFinite(**bad);
+    if (options_.checkNonfinite != TrainerOptions::NonFinite::Off)
+      return error;
+    progress_->warn("warning: not evaluated: " + error.message());
     return {};
   }
-  SINTER_RETURN_IF_ERROR(finite);
   Result<Evaluation> evaluation = evaluate(
       *evalRunner_, *evalData_, control(step_), options_, stopRequested);
   if (!evaluation.ok())

@@ -84,10 +84,12 @@ private:
   Status evaluateNow();
   Manifest manifest() const;
   bool isTimeToSave();
-  Status checkStates();
-  std::string savedText();
+  Result<std::optional<std::string>> findNonFinite();
+  Status notFinite(const std::string &what);
   std::string updateText(int64_t step) const;
   Status compareData(const BatchReader &data);
+  Status checkStates();
+  std::string savedText();
   Status checkData();
   Status saveTo(CheckpointStore &store);
   Status save();
@@ -118,7 +120,8 @@ private:
   RowOrder order_;
   DatasetFingerprint fingerprint_;
 
-  int64_t step_ = 0; // steps started; outside the loop also done
+  int64_t step_ = 0;         // steps started; outside the loop also done
+  int64_t startedSteps_ = 0; // step_, and those whose start fails
   int64_t doneSteps_ = 0;
   int64_t firstStep_ = 0;
   int64_t totalSteps_ = 0;

@@ -161,17 +161,22 @@ Status Trainer::blameLoss(int64_t step, std::string what) {
     updates += " to " + std::to_string(step + 1 + int64_t(later));
   while (replicas_->underWay())
     SINTER_RETURN_IF_ERROR(replicas_->finish());
-  Status finite = step > soundStep_
-                      ? session_->states().checkFinite(session_->program())
-                      : Status();
-  if (!finite.ok())
-    what = "after the update of step " + updates + " " + finite.message() +
-           ", and " + what;
+  std::optional<std::string> bad;
+  if (step > soundStep_) {
+    auto found = session_->states().findNonFinite(session_->program());
+    if (!found.ok())
+      return found.status().as(
+          found.status().code(),
+          what + "; the states cannot be read: " + found.status().message());
+    bad = std::move(*found);
+  }
+  if (bad)
+    what = "after the update of step " + updates + " " + *bad + ", and " + what;
   else if (isKept)
     what += "; the step changed no state";
   const std::string advice =
       "; --check-nonfinite=step or =op names what made it";
-  if (finite.ok() && isKept && isLast && store_)
+  if (!bad && isKept && isLast && store_)
     return keepsStates(Status::failed(what + advice), step);
   return Status::failed(what + savedText() + advice);
 }

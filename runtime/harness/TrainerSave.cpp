@@ -68,23 +68,40 @@ std::string Trainer::updateText(int64_t step) const {
                    std::to_string(step) + " ";
 }
 
-/// Checks the states after all started steps, which are done. SINTER_FAILED
-/// says what is not finite; with --check-nonfinite=off the run continues
-/// without a checkpoint.
-Status Trainer::checkStates() {
+/// What is not finite in the states after all started steps, which are done. An
+/// error means that nobody knows: the states cannot be read.
+Result<std::optional<std::string>> Trainer::findNonFinite() {
+  std::optional<std::string> what;
   if (soundStep_ == step_)
-    return {};
-  Status finite = orOutOfMemory(
-      [&] { return session_->states().checkFinite(session_->program()); });
-  if (finite.code() == SINTER_OUT_OF_MEMORY)
-    return finite.as(finite.code(),
-                     "no memory to look for values that are not finite");
-  if (!finite.ok())
-    return Status(finite.code(),
-                  updateText(step_) + finite.message() + savedText() +
-                      "; --check-nonfinite=step or =op names what made it");
-  soundStep_ = step_;
-  return {};
+    return what;
+  Status read = orOutOfMemory([&]() -> Status {
+    auto found = session_->states().findNonFinite(session_->program());
+    if (found.ok())
+      what = std::move(*found);
+    return found.status();
+  });
+  if (read.code() == SINTER_OUT_OF_MEMORY)
+    return read.as(read.code(),
+                   "no memory to look for values that are not finite");
+  if (!read.ok())
+    return read.as(SINTER_DEVICE_FAILED,
+                   "the states cannot be read: " + read.message());
+  if (!what)
+    soundStep_ = step_;
+  return what;
+}
+
+/// The error for `what`, which findNonFinite() has found.
+Status Trainer::notFinite(const std::string &what) {
+  return Status::failed(updateText(step_) + what + savedText() +
+                        "; --check-nonfinite=step or =op names what made it");
+}
+
+/// Checks the states after all started steps, which are done.
+Status Trainer::checkStates() {
+  Result<std::optional<std::string>> found = findNonFinite();
+  SINTER_RETURN_IF_ERROR(found.status());
+  return *found ? notFinite(**found) : Status();
 }
 
 /// SINTER_FAILED if data that is still read changed since it was opened. Data
@@ -124,7 +141,11 @@ Status Trainer::checkData() {
 Status Trainer::saveTo(CheckpointStore &store) {
   SaveInProgress inProgress;
   Status saved = orOutOfMemory([&]() -> Status {
-    SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
+    Status equal = replicas_->checkEqual();
+    if (equal.code() == SINTER_FAILED) // another directory would not help
+      return equal.as(SINTER_DEVICE_FAILED,
+                      "the states cannot be read: " + equal.message());
+    SINTER_RETURN_IF_ERROR(equal);
     return store.save(manifest(), session_->states(), session_->program());
   });
   return saved.code() == SINTER_OUT_OF_MEMORY
@@ -144,18 +165,20 @@ Status Trainer::saveOrWarn() {
   auto nextTry = [&] {
     return "tried again " + saveTimes_.failed(step_, SaveTimes::Clock::now());
   };
-  Status finite = checkStates();
-  if (!finite.ok() &&
-      options_.checkNonfinite == TrainerOptions::NonFinite::Off) {
-    progress_->warn("warning: " + finite.message() + "; " + nextTry());
+  Result<std::optional<std::string>> bad = findNonFinite();
+  const bool isUnchecked = bad.status().code() == SINTER_OUT_OF_MEMORY;
+  if (!isUnchecked)
+    SINTER_RETURN_IF_ERROR(bad.status());
+  if (bad.ok() && *bad) {
+    Status error = notFinite(**bad);
+    if (options_.checkNonfinite != TrainerOptions::NonFinite::Off)
+      return error;
+    progress_->warn("warning: " + error.message() + "; " + nextTry());
     return {};
   }
-  const bool isUnchecked = finite.code() == SINTER_OUT_OF_MEMORY;
-  if (!isUnchecked)
-    SINTER_RETURN_IF_ERROR(finite);
   SINTER_RETURN_IF_ERROR(checkData());
   Status saved =
-      isUnchecked ? CheckpointStore::notSaved(step_, finite) : save();
+      isUnchecked ? CheckpointStore::notSaved(step_, bad.status()) : save();
   if (saved.code() == SINTER_DEVICE_FAILED || saved.code() == SINTER_MISMATCH)
     return saved;
   if (!saved.ok())
@@ -206,18 +229,17 @@ Status Trainer::saveToSpare(const Status &failure) {
 /// are saved, so that no step is lost.
 Status Trainer::saveSound(const Status &failure) {
   const int64_t from = std::max(savedStep_, firstStep_);
-  if (!store_ || doneSteps_ <= from)
-    return failure;
   auto with = [&](const std::string &text) {
     return failure.as(failure.code(), failure.message() + "; " + text);
   };
-  if (!intactSteps_ && saysWhatIsLost_)
+  // Of the steps that were started at once, all but one may have been made.
+  const bool isTrained = std::max(doneSteps_, startedSteps_ - 1) > from;
+  if (!store_ ||
+      (intactSteps_ ? *intactSteps_ <= from : saysWhatIsLost_ || !isTrained))
     return failure;
   if (!intactSteps_)
     return with("the training after step " + std::to_string(from) +
                 " is not saved");
-  if (*intactSteps_ <= from)
-    return failure;
   // Data that was changed may be why it failed.
   if (Status same = compareData(*trainData_); !same.ok())
     return with(same.message() +
@@ -226,13 +248,18 @@ Status Trainer::saveSound(const Status &failure) {
   if (step_ != *intactSteps_)
     evaluated_ = false;
   step_ = *intactSteps_;
-  if (!checkStates().ok())
-    return with("the state after step " + std::to_string(step_) +
-                " is not finite and was not saved");
+  const std::string state = "the state after step " + std::to_string(step_);
+  Result<std::optional<std::string>> bad = findNonFinite();
+  if (!bad.ok())
+    return with(state + " was not saved: " + bad.status().message());
+  if (*bad)
+    return with(state + " is not finite (" + **bad + ") and was not saved");
   Status saved = saveLast();
-  return with(saved.ok() ? "the state after step " + std::to_string(step_) +
-                               " was saved: --resume continues from there"
-                         : saved.message());
+  if (saved.ok())
+    return with(state + " was saved: --resume continues from there");
+  return with(saved.code() == SINTER_FAILED
+                  ? saved.message()
+                  : state + " was not saved: " + saved.message());
 }
 
 /// After the last step or an interruption: saves, and says what was done.

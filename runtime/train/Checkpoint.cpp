@@ -177,11 +177,12 @@ static Result<Manifest> loadFinite(const std::string &directory,
   Result<Manifest> loaded = loadPatiently(path, table, program, reading);
   if (!loaded.ok())
     return loaded;
-  Status finite = table.checkFinite(program);
-  if (finite.ok())
+  Result<std::optional<std::string>> notFinite = table.findNonFinite(program);
+  SINTER_RETURN_IF_ERROR(notFinite.status());
+  if (!*notFinite)
     return loaded;
   return Status::invalid(
-      path + ": " + finite.message() + "; " +
+      path + ": " + **notFinite + "; " +
       newestFinite(directory, loaded->step, table, program, reading));
 }
 

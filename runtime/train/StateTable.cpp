@@ -195,7 +195,8 @@ nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
          ")";
 }
 
-Status StateTable::checkFinite(sinter_program *program) const {
+Result<std::optional<std::string>>
+StateTable::findNonFinite(sinter_program *program) const {
   const sinter_artifact &artifact = *sinter_program_artifact(program);
   std::vector<uint8_t> copy;
   for (size_t i = 0; i < size(); ++i) {
@@ -210,7 +211,13 @@ Status StateTable::checkFinite(sinter_program *program) const {
       initial = {artifact.constants + desc(i).initOffsetBytes, bytes->size()};
     if (std::optional<std::string> what =
             nonFiniteText(desc(i).tensor.dtype, *bytes, initial))
-      return Status::failed("state \"" + names_[i] + "\" has " + *what);
+      return std::optional("state \"" + names_[i] + "\" has " + *what);
   }
-  return {};
+  return std::optional<std::string>();
+}
+
+Status StateTable::checkFinite(sinter_program *program) const {
+  Result<std::optional<std::string>> found = findNonFinite(program);
+  SINTER_RETURN_IF_ERROR(found.status());
+  return *found ? Status::failed(**found) : Status();
 }

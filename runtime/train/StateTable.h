@@ -60,8 +60,12 @@ public:
   /// have it under both names.
   void addAliases(Snapshot &snapshot) const;
 
-  /// SINTER_FAILED, naming the first state with an element that is not finite
-  /// and differs from its compiled value (a mask may have infinities).
+  /// Names the first state with an element that is not finite and differs from
+  /// its compiled value (a mask may have infinities): 'state "w" has NaN ...';
+  /// nothing if there is none. An error means that the states cannot be read.
+  Result<std::optional<std::string>>
+  findNonFinite(sinter_program *program) const;
+  /// The same as an error, SINTER_FAILED.
   Status checkFinite(sinter_program *program) const;
 
   /// What keeps `file` from being loaded as a whole: states that are missing or
