@@ -6,6 +6,7 @@
 
 #include "runtime/exec/DeviceData.h"
 
+#include "runtime/base/NumberText.h"
 #include "runtime/exec/IndexChecks.h"
 
 #include <cstring>
@@ -42,11 +43,20 @@ uint64_t DeviceData::bytesOf(const sinter_entry &entry, int64_t rows) {
 
 Result<uint8_t *> DeviceData::allocate(uint64_t sizeBytes,
                                        const char *purpose) {
+  const uint64_t left = options_.mostBytes - allocatedBytes_;
+  if (aligned(sizeBytes) > left)
+    return Status(SINTER_OUT_OF_MEMORY,
+                  std::string(purpose) + " take " + bytesText(sizeBytes) +
+                      " of " + place_.device->name() +
+                      "'s memory, of which the program's --memory-limit "
+                      "leaves " +
+                      bytesText(left));
   Result<void *> address = place_.device->allocate(sizeBytes, purpose);
   if (!address.ok())
     return address.status();
   if (*address)
     allocations_.push_back(*address);
+  allocatedBytes_ += aligned(sizeBytes);
   place_.allocatedBytes += sizeBytes;
   return static_cast<uint8_t *>(*address);
 }

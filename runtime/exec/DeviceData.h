@@ -29,6 +29,8 @@ public:
     /// The input that has a row of its own, after the others, which stands for
     /// rows that pad a batch.
     std::optional<uint32_t> paddedInput;
+    /// Of device memory, for all that is allocated here.
+    uint64_t mostBytes = UINT64_MAX;
   };
 
   /// Bytes of device memory for the rows alone, saturated.
@@ -95,6 +97,7 @@ private:
   uint64_t runBytes_ = 0;          // of an upload: control block, row numbers
   uint8_t *blocks_[numSeries] = {}, *hostBlocks_[numSeries] = {};
   std::vector<std::vector<RowGather>> gathers_; // by slot of a series
+  uint64_t allocatedBytes_ = 0;                 // of device memory
   std::vector<void *> allocations_, hostAllocations_;
 };
 

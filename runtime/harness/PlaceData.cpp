@@ -9,6 +9,7 @@
 
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/exec/Program.h"
+#include "runtime/harness/Recipe.h"
 #include "runtime/harness/Session.h"
 
 using namespace sinter::rt;
@@ -86,6 +87,7 @@ Status EntryRunner::placeData(const BatchReader &reader,
   DeviceData::Options options;
   options.rows = reader.rows();
   options.mostRuns = mostRuns;
+  options.mostBytes = leftByLimit(program.artifact());
   if (std::optional<size_t> input = reader.ignorableInput();
       input && loading.order.padsLast)
     options.paddedInput = static_cast<uint32_t>(*input);

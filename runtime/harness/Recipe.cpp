@@ -67,6 +67,19 @@ bool sinter::rt::padsLastBatch(const sinter_artifact &artifact) {
   return false;
 }
 
+uint64_t sinter::rt::leftByLimit(const sinter_artifact &artifact) {
+  Json manifest = Json::parse(artifact.manifest, nullptr, false);
+  const Json::json_pointer first("/placement/memory/0");
+  if (!manifest.is_object() || !manifest.contains(first))
+    return UINT64_MAX;
+  const Json &memory = manifest[first];
+  if (!memory.is_object() || !memory.contains("limit"))
+    return UINT64_MAX;
+  const auto limit = memory.value<uint64_t>("limit", 0),
+             planned = memory.value<uint64_t>("bytes", 0);
+  return limit > planned ? limit - planned : 0;
+}
+
 /// Programs record these always, but older ones did not: then nothing is known.
 static bool isNewlyRecorded(std::string_view name) {
   return name == "target" || name == "mcpu" || name == "libraries" ||

@@ -26,6 +26,10 @@ std::string rowsMixedBy(const sinter_artifact &artifact, const char *use);
 /// Whether it was compiled with --pad-last-batch.
 bool padsLastBatch(const sinter_artifact &artifact);
 
+/// Bytes of the first device's memory that the program's own --memory-limit
+/// leaves beyond what was planned; UINT64_MAX without a limit.
+uint64_t leftByLimit(const sinter_artifact &artifact);
+
 struct RecipeDifference {
   std::string name;
   std::string text;          // "beta1 0.8 instead of 0.9"

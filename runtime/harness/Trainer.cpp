@@ -91,6 +91,7 @@ Status Trainer::beginSteps(int64_t count) {
     return keepsStates(read, step_);
   }
   startedSteps_ = step_ + count;
+  beginOfStep_ = std::chrono::steady_clock::now();
   Status begun = replicas_->begin(controls_);
   if (!begun.ok()) {
     if (Status fault = indexFault(); !fault.ok())
@@ -170,6 +171,7 @@ Status Trainer::finishStep() {
     return fault.ok() ? finished : keepsStates(fault, doneSteps_);
   }
   const int64_t step = doneSteps_++;
+  measureStep();
   lastLoss_ = replicas_->scalar(SINTER_OUTPUT_LOSS).value();
   std::optional<JsonLog::Scale> scale = lossScale();
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
@@ -218,9 +220,10 @@ bool Trainer::worksAhead() const {
 }
 
 /// How many steps to begin at once, of those before step `end`: a whole series,
-/// or one if something is due before the end of a series.
+/// or one if something is due before the end of a series, or nobody knows yet
+/// how long a step takes.
 int64_t Trainer::stepsToBegin(int64_t end) const {
-  const int64_t most = replicas_->mostSteps(),
+  const int64_t most = isMeasured_ ? replicas_->mostSteps() : 1,
                 perEpoch = order_.batchesPerEpoch(),
                 left = std::min({end - step_, perEpoch - step_ % perEpoch,
                                  saveTimes_.stepsLeft(step_)});

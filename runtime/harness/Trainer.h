@@ -59,7 +59,9 @@ private:
   Status openLog();
   JsonLog::Position logged() const;
   Status load();
-  uint32_t stepsPerGraph() const;
+  int64_t mostStepsPerGraph() const;
+  int64_t stepsPerGraph(int64_t most) const;
+  void measureStep();
   Status placeData(const Loader::Options &loading, bool &isPlaced);
   Status loop();
   int64_t stepsToBegin(int64_t end) const;
@@ -86,10 +88,10 @@ private:
   bool isTimeToSave();
   Result<std::optional<std::string>> findNonFinite();
   Status notFinite(const std::string &what);
-  std::string updateText(int64_t step) const;
-  Status compareData(const BatchReader &data);
   Status checkStates();
   std::string savedText();
+  std::string updateText(int64_t step) const;
+  Status compareData(const BatchReader &data);
   Status checkData();
   Status saveTo(CheckpointStore &store);
   Status save();
@@ -140,6 +142,9 @@ private:
   std::vector<std::vector<uint8_t>> keptStates_;
   std::vector<sinter_control> controls_; // of the steps that begin
   bool isFirstWatched_ = true;
+  /// When the last step was begun or finished, for measureStep().
+  std::chrono::steady_clock::time_point beginOfStep_, endOfStep_;
+  bool isMeasured_ = true; // or need not be
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
   int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish

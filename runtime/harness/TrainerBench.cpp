@@ -22,8 +22,9 @@ using namespace sinter::rt;
 
 /// The limit for one round, and the number of steps that a run is planned for.
 static constexpr int64_t kMostSteps = int64_t(1) << 40;
-/// After this many steps, or series of steps, everything that is set up lazily
-/// is set up.
+/// After this many steps, and as many series of steps if they are longer,
+/// everything that is set up lazily is set up, and the length of a series is
+/// known.
 static constexpr int64_t kWarmups = 3;
 
 Status sinter::rt::runBench(const sinter_artifact &artifact,
@@ -39,7 +40,9 @@ Status Trainer::bench(std::optional<int64_t> steps) {
   SINTER_RETURN_IF_ERROR(prepare());
   SINTER_RETURN_IF_ERROR(load());
   if (steps) {
-    SINTER_RETURN_IF_ERROR(makeSteps(kWarmups * replicas_->mostSteps()));
+    SINTER_RETURN_IF_ERROR(makeSteps(kWarmups));
+    if (replicas_->mostSteps() > 1)
+      SINTER_RETURN_IF_ERROR(makeSteps(kWarmups * replicas_->mostSteps()));
     return benchRound(*steps);
   }
   for (std::string line; !stopRequested() && std::getline(std::cin, line);) {

@@ -11,10 +11,13 @@
 
 #include "runtime/base/NumberText.h"
 #include "runtime/exec/Program.h"
+#include "runtime/harness/GraphLength.h"
+#include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/harness/Trainer.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace sinter::rt;
 
@@ -38,23 +41,51 @@ static std::string whyNever(const Program &program) {
   return "";
 }
 
-/// How many steps to record as one graph: so many that the steps between two
-/// points at which something is due take the fewest launches.
-uint32_t Trainer::stepsPerGraph() const {
+/// The most steps to record as one graph.
+int64_t Trainer::mostStepsPerGraph() const {
   const Program &program = *session_->program()->program;
   const sinter_entry &step = *trainingEntry(program.artifact());
   if (options_.locatesNonfinite || microBatchesOf(artifact_) > 1 ||
       !program.places().front().device->hasGraphs())
     return 1;
-  const auto most = int64_t(
-      std::clamp(mostCommands / std::max(step.numCommands, 1u), 1u, mostSteps));
-  const int64_t span = std::min(
-      {totalSteps_ - step_, order_.batchesPerEpoch(), saveTimes_.stepsLeft(0)});
-  int64_t best = 1;
-  for (int64_t length = 2; length <= std::min(most, span); ++length)
-    if (span / length + span % length <= span / best + span % best)
-      best = length;
-  return static_cast<uint32_t>(best);
+  return std::clamp(mostCommands / std::max(step.numCommands, 1u), 1u,
+                    mostSteps);
+}
+
+/// How many steps to record as one graph, `most` at most: so many that the
+/// steps between two points at which something is due take the fewest launches.
+int64_t Trainer::stepsPerGraph(int64_t most) const {
+  return graphLength(
+      most, std::min({totalSteps_ - firstStep_, order_.batchesPerEpoch(),
+                      saveTimes_.stepsLeft(0)}));
+}
+
+static std::string graphText(int64_t steps) {
+  return steps > 1 ? std::to_string(steps) + " steps are one graph"
+                   : "each step is started by itself";
+}
+
+/// Call when a step is finished. The first step prepares what is used lazily;
+/// after the second one, graphs get a length that takes no longer than
+/// mostGraphSeconds. Only the time of the run depends on it.
+void Trainer::measureStep() {
+  if (isMeasured_)
+    return;
+  const auto now = std::chrono::steady_clock::now(),
+             begin = std::max(endOfStep_, beginOfStep_);
+  endOfStep_ = now;
+  if (doneSteps_ < firstStep_ + 2)
+    return;
+  isMeasured_ = true;
+  const int64_t planned = replicas_->mostSteps();
+  const double seconds = std::chrono::duration<double>(now - begin).count();
+  const int64_t length = stepsPerGraph(mostStepsWithin(seconds, planned));
+  if (length >= planned)
+    return;
+  replicas_->shortenSeries(length);
+  char text[64];
+  std::snprintf(text, sizeof(text), "data: a step takes %.2f s; ", seconds);
+  progress_->note(text + graphText(length));
 }
 
 /// Sets `isPlaced` if the data is on the device when this returns. With auto,
@@ -80,20 +111,25 @@ Status Trainer::placeData(const Loader::Options &loading, bool &isPlaced) {
     return options_.verbose ? stays("the run has less than an epoch")
                             : Status();
   const Device &device = replicas_->fullestDevice();
-  const uint64_t available = device.availableBytes(),
+  const uint64_t unused = device.availableBytes(),
+                 byLimit = leftByLimit(program.artifact()),
+                 available = std::min(unused, byLimit),
                  needed = DeviceData::bytesOf(
                      *trainingEntry(program.artifact()), trainData_->rows());
   if (needed > (isAuto ? available / shareOfAuto : available)) {
-    const std::string text = "the training data takes " + bytesText(needed) +
-                             " of " + device.name() + "'s memory, of which " +
-                             bytesText(available) + " are available";
+    const std::string text =
+        "the training data takes " + bytesText(needed) + " of " +
+        device.name() + "'s memory, of which " +
+        (byLimit < unused
+             ? "the program's --memory-limit leaves " + bytesText(available)
+             : bytesText(available) + " are available");
     return isAuto
                ? stays(text + "; auto takes at most half of that")
                : Status(SINTER_OUT_OF_MEMORY, "--data-on-device=on: " + text);
   }
-  const uint32_t steps = stepsPerGraph();
-  Status placed =
-      replicas_->placeData(*trainData_, loading, steps, stopRequested);
+  const int64_t steps = stepsPerGraph(mostStepsPerGraph());
+  Status placed = replicas_->placeData(
+      *trainData_, loading, static_cast<uint32_t>(steps), stopRequested);
   if (placed.code() == SINTER_INTERRUPTED)
     return {};
   if (!placed.ok() && isAuto && placed.code() != SINTER_DEVICE_FAILED)
@@ -103,12 +139,11 @@ Status Trainer::placeData(const Loader::Options &loading, bool &isPlaced) {
     return placed.as(placed.code(), "--data-on-device=on: " + placed.message());
   SINTER_RETURN_IF_ERROR(placed);
   isPlaced = true;
+  isMeasured_ = steps == 1;
   progress_->note("data: " + std::to_string(trainData_->rows()) + " rows (" +
                   bytesText(needed) + ") are in " +
                   (replicas_->size() > 1 ? "each device" : device.name()) +
-                  "'s memory; " +
-                  (steps > 1 ? std::to_string(steps) + " steps are one graph"
-                             : "each step is started by itself"));
+                  "'s memory; " + graphText(steps));
   if (options_.locatesNonfinite)
     return {}; // the step at fault is read again
   if (Status same = compareData(*trainData_); !same.ok())
