@@ -185,7 +185,8 @@ void VectorPart::chooseTile() {
     ownThreads *= 2;
 }
 
-/// `count` elements from `place` on, `together` of them at a time.
+/// `count` elements from `place` on along the depth, or along the columns if
+/// they are contiguous; `together` of them at a time.
 Value VectorPart::load(const ProductOperand &operand, Value pointer,
                        const OperandPlace &place, int64_t count,
                        int64_t together) {
@@ -194,12 +195,18 @@ Value VectorPart::load(const ProductOperand &operand, Value pointer,
        memory = emitter->storageType(element);
   int64_t bytes = ir::elementSizeBytes(element);
   Value offset = place.offset();
+  int64_t stride =
+      together == count
+          ? 1
+          : operand.stride(ProductDim::depth,
+                           contraction.loopsOf(ProductDim::depth).size() - 1);
   auto loadAt = [&](int64_t first) {
     Value at = offset;
     if (first)
       at = b.create<arith::AddIOp>(
           t->loc, at,
-          b.create<arith::ConstantIntOp>(t->loc, first, 64).getResult());
+          b.create<arith::ConstantIntOp>(t->loc, first * stride, 64)
+              .getResult());
     Value address = b.create<LLVM::GEPOp>(t->loc, pointer.getType(), memory,
                                           pointer, ArrayRef<LLVM::GEPArg>{at});
     Type type = together == 1 ? memory : VectorType::get({together}, memory);
