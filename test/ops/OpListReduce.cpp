@@ -45,6 +45,10 @@ const std::vector<Reduction> kReductions = {
     {{10007}, {0}},
     {{301, 257}, {1}},
     {{301, 257}, {0}},
+    // Vectors of columns, two and four.
+    {{37, 34}, {0}},
+    {{70, 36}, {0}},
+    {{3, 40, 20}, {0, 1}},
 };
 
 void addReductions(std::vector<OpCase> &cases) {
@@ -69,6 +73,25 @@ void addReductions(std::vector<OpCase> &cases) {
            Value squares = b.make<MulOp>(x[0], x[0]);
            return {b.make<ReduceOp>(ReduceKind::sum, squares, reduction.dims),
                    squares};
+         }});
+  // Several reductions of one operand: of rows, of columns, one that waits.
+  for (const Reduction &reduction : std::vector<Reduction>{
+           {{9, 70}, {1}}, {{70, 9}, {0}}, {{70, 12}, {0}}, {{600, 4}, {0}}})
+    cases.push_back(
+        {"sinter.reduce sums of squares, of absolute values and of what "
+         "exceeds them, " +
+             shapeText(reduction.shape) + " dims " + listText(reduction.dims),
+         {{reduction.shape, 0.5, 1.5}},
+         [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           auto sum = [&](Value value) -> Value {
+             return b.make<ReduceOp>(ReduceKind::sum, value, reduction.dims);
+           };
+           Value squares = sum(b.make<MulOp>(x[0], x[0]));
+           Value absolute = sum(b.make<AbsOp>(x[0]));
+           Value spread = spreadOver(b.b, b.loc, absolute, reduction.shape,
+                                     reduction.dims);
+           Value ratio = b.make<DivOp>(x[0], spread);
+           return {squares, absolute, sum(b.make<MulOp>(ratio, ratio)), ratio};
          }});
   for (auto kind : {ReduceKind::all, ReduceKind::any})
     for (const Reduction &reduction : kReductions)

@@ -331,9 +331,8 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
 // Elements
 //===----------------------------------------------------------------------===//
 
-Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
-  // Lanes change only with a frame: a value of an outer frame is the same for
-  // all lanes of an inner frame.
+/// What frames know an element by.
+static std::vector<int64_t> keyOf(Value tensor, ArrayRef<Index> index) {
   std::vector<int64_t> key{
       reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer())};
   for (const Index &i : index) {
@@ -344,6 +343,13 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
       key.push_back(coefficient);
     }
   }
+  return key;
+}
+
+Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
+  // Lanes change only with a frame: a value of an outer frame is the same for
+  // all lanes of an inner frame.
+  std::vector<int64_t> key = keyOf(tensor, index);
   for (auto &frame : llvm::reverse(frames))
     if (auto it = frame.find(key); it != frame.end())
       return it->second;
@@ -356,13 +362,18 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
   else
     result = emit(tensor.getDefiningOp(),
                   cast<OpResult>(tensor).getResultNumber(), index);
+  return setElementAt(tensor, index, result);
+}
+
+Value ElementEmitter::setElementAt(Value tensor, ArrayRef<Index> index,
+                                   Value value) {
   // Every op rounds its result, so that a kernel gives the same bits as its ops
   // one by one. Repeated rounding is folded away.
   Type elementType = ir::tensorType(tensor).getElementType();
   if (isNarrowFloat(elementType) && !buffers.lookup(tensor))
-    result = fromMemory(toMemory(result, elementType), elementType);
-  frames.back()[key] = result;
-  return result;
+    value = fromMemory(toMemory(value, elementType), elementType);
+  frames.back()[keyOf(tensor, index)] = value;
+  return value;
 }
 
 } // namespace sinter::codegen

@@ -148,6 +148,11 @@ public:
   /// Element `index` of `tensor`: a scalar if it is the same for all lanes,
   /// else a vector.
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<Index> index);
+  /// Uses `value`, in the compute type, as element `index` of `tensor` in the
+  /// current frame. Rounds it if `tensor` is an op's result. Returns the
+  /// element.
+  mlir::Value setElementAt(mlir::Value tensor, llvm::ArrayRef<Index> index,
+                           mlir::Value value);
 
   /// Writes `value` (scalar or vector) as element `index` of a dense tensor of
   /// `type`.

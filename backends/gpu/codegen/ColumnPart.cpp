@@ -3,15 +3,18 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Reductions whose results are contiguous along the rows: gradients of biases,
-// statistics of a batch norm. A block has some neighbouring columns and several
-// threads for each column. These threads share the terms of the sum over the
-// outermost reduced loop (ReductionTree.h: its chunks, or its steps if they are
-// few). The terms are collected in shared memory and added in order.
+// statistics of a batch norm. A block has some neighbouring columns. A thread
+// has a vector of them, and several threads have the same. These share the
+// terms of the sum over the outermost reduced loop (ReductionTree.h: its
+// chunks, or its steps if they are few). The terms are collected in shared
+// memory, and one thread for each column adds them in order. Reductions that do
+// not depend on each other read their operands together.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/ReductionTree.h"
 #include "backends/gpu/codegen/BlockPart.h"
+#include "ir/IndexMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,12 +27,19 @@ namespace sinter::gpu {
 using codegen::ElementEmitter;
 using codegen::Root;
 using ir::Index;
+using ir::IndexVector;
 
 namespace {
 
 constexpr int64_t kColumnThreads = 256;
-/// Shared memory for the terms of a sum; more terms need several rounds.
-constexpr int64_t kTermBytes = 16 << 10;
+/// The columns of a block: a line of memory for the most common type.
+constexpr int64_t kMostColumns = 32;
+/// Shared memory for the terms of sums; more terms need several rounds.
+constexpr int64_t kTermBytes = 32 << 10;
+/// The most reductions that are computed together.
+constexpr int64_t kMostTogether = 4;
+/// The elements that a thread reads before it adds them.
+constexpr int64_t kElementsTogether = 32;
 /// With at least this many columns there are enough threads without sharing.
 constexpr int64_t kManyColumns = 1 << 16;
 
@@ -41,13 +51,23 @@ std::optional<unsigned> outermostLoop(const codegen::Nest &nest) {
   return std::nullopt;
 }
 
+/// A reduction, and where it reads its operand.
+struct Sum {
+  ir::ReduceOp op;
+  IndexVector input;
+  ir::ReduceKind kind;
+  Type element, compute, memory; // of the result, a term, one in shared memory
+  int64_t bytes;                 // of a term in shared memory
+};
+
 class ColumnPart : public BlockPart, codegen::LaneReducer {
 public:
   explicit ColumnPart(std::shared_ptr<codegen::Nest> nest);
 
   int64_t threads() const override {
-    return llvm::alignTo(columns * sharers, kWarpThreads);
+    return llvm::alignTo(columnThreads * sharers, kWarpThreads);
   }
+  int64_t workers(int64_t) const override { return threads(); }
   int64_t blocks(int64_t) const override { return columnBlocks * outerSteps; }
   int64_t reach() const override { return reachOf(*nest); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
@@ -56,13 +76,24 @@ public:
                unsigned level) override;
 
 private:
+  std::vector<SmallVector<ir::ReduceOp>> independentSums() const;
+  Sum sumOf(ElementEmitter &emitter, ir::ReduceOp op, IndexVector input) const;
   void forTerms(ElementEmitter &emitter, Value first, int64_t count,
                 llvm::function_ref<void(Value term)> body);
-  Value term(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
-             unsigned level, Value number);
-  Value addRound(ElementEmitter &emitter, ir::ReduceOp op,
-                 ArrayRef<Index> input, unsigned level, Value first,
-                 int64_t count, Value sum);
+  SmallVector<Value> values(ElementEmitter &emitter, ArrayRef<Sum> sums);
+  int64_t stepsTogether() const;
+  SmallVector<Value> chunk(ElementEmitter &emitter, ArrayRef<Sum> sums,
+                           Value from, int64_t steps);
+  SmallVector<Value> term(ElementEmitter &emitter, ArrayRef<Sum> sums,
+                          Value number);
+  SmallVector<Value> reduceTogether(ElementEmitter &emitter,
+                                    ArrayRef<Sum> sums);
+  SmallVector<Value> addRound(ElementEmitter &emitter, ArrayRef<Sum> sums,
+                              Value first, int64_t count, int64_t perRound,
+                              ValueRange before);
+  int64_t sharedBytes(ArrayRef<Sum> sums, int64_t perRound) const;
+  Value slot(ArrayRef<Sum> sums, size_t which, int64_t perRound, Value number,
+             Value position);
   void emitSteps(ElementEmitter &emitter, ArrayRef<unsigned> loops,
                  ArrayRef<Root *> results);
   void storeAll(ElementEmitter &emitter, ArrayRef<Root *> results,
@@ -71,35 +102,46 @@ private:
   std::shared_ptr<codegen::Nest> nest;
   const ir::Domain &domain;
   unsigned sumLoop;          // threads share its terms
+  unsigned sumLevel;         // its number among the reduced loops
   int64_t size;              // steps of it
   int64_t termSteps, terms;  // steps of a term
   unsigned columnLoop = ~0u; // ~0u: there is one column
   int64_t columns = 1;       // of a block
   int64_t columnBlocks = 1;
-  int64_t sharers = 1;              // threads of a column
+  int64_t vector = 1;               // columns of a thread
+  int64_t columnThreads = 1;        // of a block, for all its columns
+  int64_t sharers = 1;              // threads that have the same columns
   SmallVector<unsigned> outerLoops; // other kept loops, outermost first
   int64_t outerSteps = 1;
 
   // While code is emitted.
   Threads *t = nullptr;
-  Value column, sharer; // of this thread, counts
-  Value isActive;       // this thread has a column of its own; null: always
+  Value column, sharer; // the first column of this thread in its block; counts
+  Value isActive;       // this thread has columns of its own; null: always
+  Value exchange;       // the terms and whole sums in shared memory
+  bool isShown;         // threads need sums that others have added
 };
 
 ColumnPart::ColumnPart(std::shared_ptr<codegen::Nest> nestIn)
     : nest(std::move(nestIn)), domain(nest->domain),
-      sumLoop(*outermostLoop(*nest)), size(domain.sizes[sumLoop]) {
+      sumLoop(*outermostLoop(*nest)),
+      sumLevel(llvm::find(domain.reduced, sumLoop) - domain.reduced.begin()),
+      size(domain.sizes[sumLoop]) {
   bool isChunked = size > 2 * codegen::kChunkSteps;
   termSteps = isChunked ? codegen::kChunkSteps : 1;
   terms = llvm::divideCeil(size, termSteps);
-  if (std::optional<unsigned> loop = nest->contiguousLoop(kWarpThreads)) {
+  if (std::optional<unsigned> loop = nest->contiguousLoop(kMostColumns)) {
     columnLoop = *loop;
-    columns = std::min<int64_t>(
-        kWarpThreads,
-        llvm::bit_ceil(static_cast<uint64_t>(domain.sizes[columnLoop])));
-    columnBlocks = llvm::divideCeil(domain.sizes[columnLoop], columns);
+    int64_t count = domain.sizes[columnLoop];
+    columns = std::min<int64_t>(kMostColumns,
+                                llvm::bit_ceil(static_cast<uint64_t>(count)));
+    columnBlocks = llvm::divideCeil(count, columns);
+    vector = std::min(columns, vectorElements(*nest, columnLoop));
+    while (count % vector != 0)
+      vector /= 2;
   }
-  sharers = std::min<int64_t>(kColumnThreads / columns,
+  columnThreads = columns / vector;
+  sharers = std::min<int64_t>(kColumnThreads / columnThreads,
                               llvm::bit_ceil(static_cast<uint64_t>(terms)));
   for (auto [loop, loopSize] : llvm::enumerate(domain.sizes)) {
     if (loopSize == 1 || domain.isReduced(loop) || loop == columnLoop)
@@ -115,34 +157,48 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
   ElementEmitter emitter(t->b, t->loc, domain);
   enterNest(emitter, threads, *nest, inputs, outputs);
 
-  column = t->rem(t->thread, columns);
-  sharer = t->div(t->thread, columns);
+  column = t->mul(t->rem(t->thread, columnThreads), vector);
+  sharer = t->div(t->thread, columnThreads);
   isActive = nullptr;
-  if (columns * sharers < t->blockThreads)
-    isActive = t->isLess(t->thread, columns * sharers);
+  if (columnThreads * sharers < t->blockThreads)
+    isActive = t->isLess(t->thread, columnThreads * sharers);
   Value left = t->block;
   if (columnLoop != ~0u) {
     int64_t count = domain.sizes[columnLoop];
     Value block = columnBlocks > 1 ? t->rem(left, columnBlocks) : t->number(0);
     left = t->div(left, columnBlocks);
     Value position = t->add(t->mul(block, columns), column);
-    // Threads without a column read nothing, but take part in barriers.
-    if (count % columns != 0)
-      isActive = t->both(isActive, t->isLess(position, count));
+    // Threads without a column take part in barriers. They read the last
+    // columns, which are in this block, and store nothing.
+    if (count % columns != 0) {
+      Value isInside = t->isLess(position, count);
+      isActive = t->both(isActive, isInside);
+      position = t->select(isInside, position, t->number(count - vector));
+    }
     emitter.setLoop(columnLoop, t->wide(position));
+    emitter.setLanes(columnLoop, vector);
   }
   setLoopsToStep(emitter, threads, outerLoops, left);
 
-  emitter.setGuard(isActive);
   emitter.setLaneReducer(sumLoop, this);
   SmallVector<Root *> overAll, ofColumn;
   for (Root &root : nest->roots)
     (nest->isOverAllLoops(root) ? overAll : ofColumn).push_back(&root);
-  for (Operation &op : nest->body)
-    if (isa<ir::ReduceOp>(op))
-      if (auto it = nest->indices.find(op.getResult(0));
-          it != nest->indices.end())
-        emitter.element(op.getResult(0), it->second);
+  std::vector<SmallVector<ir::ReduceOp>> groups = independentSums();
+  isShown = vector > 1 || !overAll.empty() || groups.size() != 1;
+  for (ArrayRef<ir::ReduceOp> ops : groups) {
+    SmallVector<Sum> sums;
+    for (ir::ReduceOp op : ops)
+      sums.push_back(sumOf(emitter, op,
+                           *ir::mapIndex(op->getOpOperand(0),
+                                         nest->indices.at(op.getResult()),
+                                         domain.reduced)));
+    for (auto [op, value] :
+         llvm::zip_equal(ops, reduceTogether(emitter, sums))) {
+      Value result = op->getResult(0);
+      emitter.setElementAt(result, nest->indices.at(result), value);
+    }
+  }
   if (!overAll.empty()) {
     SmallVector<unsigned> inner;
     for (unsigned loop : domain.reduced)
@@ -215,7 +271,7 @@ void ColumnPart::forTerms(ElementEmitter &emitter, Value first, int64_t count,
     emitter.popFrame();
   };
   if (count <= sharers)
-    return t->when(count < sharers || columns * sharers < t->blockThreads
+    return t->when(count < sharers || columnThreads * sharers < t->blockThreads
                        ? t->isLess(sharer, count)
                        : Value(),
                    [&] { one(sharer); });
@@ -226,83 +282,285 @@ void ColumnPart::forTerms(ElementEmitter &emitter, Value first, int64_t count,
   one(loop.getInductionVar());
 }
 
-/// The value of a term: that of a step, or the sum of a chunk.
-Value ColumnPart::term(ElementEmitter &emitter, ir::ReduceOp op,
-                       ArrayRef<Index> input, unsigned level, Value number) {
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// Whether `value` is computed from the result of one of `ops`.
+static bool dependsOn(Value value, ArrayRef<ir::ReduceOp> ops,
+                      llvm::DenseSet<Value> &visited) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !visited.insert(value).second)
+    return false;
+  return llvm::is_contained(ops, op) ||
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, ops, visited);
+         });
+}
+
+/// The reductions with one index, in order, in groups that do not depend on
+/// each other.
+std::vector<SmallVector<ir::ReduceOp>> ColumnPart::independentSums() const {
+  std::vector<SmallVector<ir::ReduceOp>> groups;
+  for (auto op : nest->body.getOps<ir::ReduceOp>()) {
+    if (!nest->indices.count(op.getResult()))
+      continue;
+    llvm::DenseSet<Value> visited;
+    if (groups.empty() || groups.back().size() == kMostTogether ||
+        dependsOn(op.getX(), groups.back(), visited))
+      groups.emplace_back();
+    groups.back().push_back(op);
+  }
+  return groups;
+}
+
+Sum ColumnPart::sumOf(ElementEmitter &emitter, ir::ReduceOp op,
+                      IndexVector input) const {
+  Type element = op.getType().getElementType();
+  Type compute = emitter.computeType(element);
+  // Booleans are exchanged as bytes.
+  Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
+  return {op,
+          std::move(input),
+          op.getKind(),
+          element,
+          compute,
+          memory,
+          memory.getIntOrFloatBitWidth() / 8};
+}
+
+/// What one step of the shared loop adds to each sum.
+SmallVector<Value> ColumnPart::values(ElementEmitter &emitter,
+                                      ArrayRef<Sum> sums) {
+  SmallVector<Value> list;
+  for (const Sum &sum : sums)
+    list.push_back(emitter.reducedElement(sum.op, sum.input, sumLevel));
+  return list;
+}
+
+/// The steps whose operands a thread reads before it adds the first of them.
+int64_t ColumnPart::stepsTogether() const {
+  int64_t elements = 0; // of one step; what all columns share is little
+  for (BlockArgument argument : nest->arguments)
+    if (auto it = nest->indices.find(argument); it != nest->indices.end()) {
+      Index offset = codegen::linearIndex(ir::tensorType(argument), it->second);
+      if (offset.coefficient(sumLoop) != 0 &&
+          (columnLoop == ~0u || offset.coefficient(columnLoop) != 0))
+        elements += vector;
+    }
+  int64_t most = kElementsTogether / std::max(elements, vector);
+  return std::min<int64_t>(
+      codegen::kChunkSteps,
+      llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
+}
+
+/// The sums of `steps` steps of the shared loop from `from` (i64) on.
+SmallVector<Value> ColumnPart::chunk(ElementEmitter &emitter,
+                                     ArrayRef<Sum> sums, Value from,
+                                     int64_t steps) {
   Type i64 = t->b.getI64Type();
+  SmallVector<Value> none;
+  for (const Sum &sum : sums)
+    none.push_back(emitter.splat(emitter.identity(sum.kind, sum.element)));
+  auto add = [&](Value start, int64_t offset) -> Value {
+    return t->b.create<arith::AddIOp>(t->loc, start,
+                                      emitter.constantInt(i64, offset));
+  };
+  /// Adds the values of `count` steps to `totals`.
+  auto addSteps = [&](Value start, int64_t count, ValueRange totals) {
+    std::vector<SmallVector<Value>> all;
+    for (int64_t step = 0; step < count; ++step) {
+      emitter.pushFrame();
+      emitter.setLoop(sumLoop, add(start, step));
+      all.push_back(values(emitter, sums));
+      emitter.popFrame();
+    }
+    SmallVector<Value> next(totals);
+    for (const SmallVector<Value> &step : all)
+      for (auto [sum, total, value] : llvm::zip_equal(sums, next, step))
+        total = emitter.combine(sum.kind, sum.element, total, value);
+    return next;
+  };
+  int64_t together = stepsTogether(), whole = steps - steps % together;
+  SmallVector<Value> totals = none;
+  if (whole > 0) {
+    auto loop =
+        t->b.create<scf::ForOp>(t->loc, from, add(from, whole),
+                                emitter.constantInt(i64, together), none);
+    OpBuilder::InsertionGuard guard(t->b);
+    t->b.setInsertionPointToStart(loop.getBody());
+    t->b.create<scf::YieldOp>(t->loc, addSteps(loop.getInductionVar(), together,
+                                               loop.getRegionIterArgs()));
+    totals.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  return addSteps(add(from, whole), steps - whole, totals);
+}
+
+/// Term `number` of each sum: the value of a step, or the sum of a chunk.
+SmallVector<Value> ColumnPart::term(ElementEmitter &emitter, ArrayRef<Sum> sums,
+                                    Value number) {
   if (termSteps == 1) {
     emitter.setLoop(sumLoop, t->wide(number));
-    return emitter.reducedElement(op, input, level);
+    return values(emitter, sums);
   }
-  Value from = t->b.create<arith::MulIOp>(t->loc, t->wide(number),
-                                          emitter.constantInt(i64, termSteps));
-  Value to = t->b.create<arith::AddIOp>(t->loc, from,
-                                        emitter.constantInt(i64, termSteps));
-  if (size % termSteps != 0)
-    to =
-        t->b.create<arith::MinSIOp>(t->loc, to, emitter.constantInt(i64, size));
-  return emitter.reduceSteps(op, input, level, from, to);
+  Value from = t->b.create<arith::MulIOp>(
+      t->loc, t->wide(number),
+      emitter.constantInt(t->b.getI64Type(), termSteps));
+  int64_t rest = size % termSteps;
+  if (rest == 0)
+    return chunk(emitter, sums, from, termSteps);
+  // Both loops have a constant number of steps, so that loads of several steps
+  // are in flight at once.
+  SmallVector<Type> types;
+  for (const Sum &sum : sums)
+    types.push_back(vector > 1 ? VectorType::get({vector}, sum.compute)
+                               : sum.compute);
+  auto choice = t->b.create<scf::IfOp>(
+      t->loc, types, t->isLess(number, terms - 1), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t->b);
+  for (auto [block, steps] :
+       {std::pair{choice.thenBlock(), termSteps}, {choice.elseBlock(), rest}}) {
+    t->b.setInsertionPointToStart(block);
+    emitter.pushFrame();
+    t->b.create<scf::YieldOp>(t->loc, chunk(emitter, sums, from, steps));
+    emitter.popFrame();
+  }
+  return {choice.getResults().begin(), choice.getResults().end()};
 }
 
 Value ColumnPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
                          ArrayRef<Index> input, unsigned level) {
-  Value sum = emitter.identity(op.getKind(), op.getType().getElementType());
-  int64_t bytes =
-      columns * std::max<int64_t>(1, sum.getType().getIntOrFloatBitWidth() / 8);
-  int64_t perRound = std::max(sharers, kTermBytes / bytes / sharers * sharers);
-  int64_t whole = terms / perRound;
-  if (terms <= perRound)
-    return addRound(emitter, op, input, level, t->number(0), terms, sum);
-  auto rounds = t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(whole),
-                                        t->number(1), ValueRange{sum});
-  {
-    OpBuilder::InsertionGuard guard(t->b);
-    t->b.setInsertionPointToStart(rounds.getBody());
-    Value next = addRound(emitter, op, input, level,
-                          t->mul(rounds.getInductionVar(), perRound), perRound,
-                          rounds.getRegionIterArg(0));
-    t->b.create<scf::YieldOp>(t->loc, next);
-  }
-  sum = rounds.getResult(0);
-  int64_t rest = terms - whole * perRound;
-  if (rest == 0)
-    return sum;
-  return addRound(emitter, op, input, level, t->number(whole * perRound), rest,
-                  sum);
+  return reduceTogether(emitter, sumOf(emitter, op, IndexVector(input)))[0];
 }
 
-/// Adds the terms [first, first + count) to `sum`, in order.
-Value ColumnPart::addRound(ElementEmitter &emitter, ir::ReduceOp op,
-                           ArrayRef<Index> input, unsigned level, Value first,
-                           int64_t count, Value sum) {
-  ir::ReduceKind kind = op.getKind();
-  Type element = op.getType().getElementType(), compute = sum.getType();
-  Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
-  bool isRepeated = terms > count;
-  Value array = t->beginExchange(memory, count * columns, isRepeated);
-  auto address = [&](Value number) {
-    return t->elementAddress(array, memory,
-                             t->add(t->mul(number, columns), column));
-  };
+/// The bytes of shared memory for a round's terms, and then the whole sums.
+int64_t ColumnPart::sharedBytes(ArrayRef<Sum> sums, int64_t perRound) const {
+  int64_t bytes = 0;
+  for (const Sum &sum : sums)
+    bytes += llvm::alignTo((perRound + 1) * columns * sum.bytes, 16);
+  return bytes;
+}
+
+/// The address of a term in shared memory: number `number` of the round, in the
+/// block's column `position`. For number `perRound` it is the whole sum.
+Value ColumnPart::slot(ArrayRef<Sum> sums, size_t which, int64_t perRound,
+                       Value number, Value position) {
+  int64_t bytes = sharedBytes(sums.take_front(which), perRound);
+  Type memory = sums[which].memory;
+  Value array = exchange;
+  if (bytes > 0)
+    array = t->b.create<LLVM::GEPOp>(
+        t->loc, array.getType(), t->b.getI8Type(), array,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+  return t->elementAddress(array, memory,
+                           t->add(t->mul(number, columns), position));
+}
+
+/// The sums in this thread's columns; only for sharer 0 if they are not shown.
+SmallVector<Value> ColumnPart::reduceTogether(ElementEmitter &emitter,
+                                              ArrayRef<Sum> sums) {
+  int64_t bytes = 0; // of a term of all sums
+  SmallVector<Value> totals;
+  for (const Sum &sum : sums) {
+    bytes += columns * sum.bytes;
+    totals.push_back(emitter.identity(sum.kind, sum.element));
+  }
+  int64_t perRound = std::max(sharers, kTermBytes / bytes / sharers * sharers);
+  perRound = std::min(perRound, terms);
+  int64_t whole = terms / perRound, rest = terms % perRound;
+  if (terms == perRound) {
+    totals = addRound(emitter, sums, t->number(0), terms, perRound, totals);
+  } else {
+    auto rounds = t->b.create<scf::ForOp>(
+        t->loc, t->number(0), t->number(whole), t->number(1), totals);
+    {
+      OpBuilder::InsertionGuard guard(t->b);
+      t->b.setInsertionPointToStart(rounds.getBody());
+      emitter.pushFrame();
+      SmallVector<Value> next =
+          addRound(emitter, sums, t->mul(rounds.getInductionVar(), perRound),
+                   perRound, perRound, rounds.getRegionIterArgs());
+      t->b.create<scf::YieldOp>(t->loc, next);
+      emitter.popFrame();
+    }
+    totals.assign(rounds.getResults().begin(), rounds.getResults().end());
+    if (rest > 0)
+      totals = addRound(emitter, sums, t->number(whole * perRound), rest,
+                        perRound, totals);
+  }
+  if (!isShown)
+    return totals;
+  t->barrier();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    auto shaped = [&](Type type) {
+      return vector > 1 ? Type(VectorType::get({vector}, type)) : type;
+    };
+    totals[i] = t->b.create<LLVM::LoadOp>(
+        t->loc, shaped(sum.memory),
+        slot(sums, i, perRound, t->number(perRound), column),
+        std::min<int64_t>(16, vector * sum.bytes));
+    if (sum.memory != sum.compute)
+      totals[i] =
+          t->b.create<arith::TruncIOp>(t->loc, shaped(sum.compute), totals[i]);
+  }
+  return totals;
+}
+
+/// Adds the terms [first, first + count) to the sums `before`, in order: those
+/// of the block's column i in thread i, which shows others the whole sums.
+SmallVector<Value> ColumnPart::addRound(ElementEmitter &emitter,
+                                        ArrayRef<Sum> sums, Value first,
+                                        int64_t count, int64_t perRound,
+                                        ValueRange before) {
+  exchange = t->beginExchange(t->b.getI8Type(), sharedBytes(sums, perRound),
+                              /*isRepeated=*/terms > perRound);
   forTerms(emitter, first, count, [&](Value number) {
-    Value value = term(emitter, op, input, level, number);
-    if (memory != compute)
-      value = t->b.create<arith::ExtUIOp>(t->loc, memory, value);
-    Value slot = t->b.create<arith::SubIOp>(t->loc, number, first);
-    t->b.create<LLVM::StoreOp>(t->loc, value, address(slot));
+    SmallVector<Value> list = term(emitter, sums, number);
+    Value inRound = t->b.create<arith::SubIOp>(t->loc, number, first);
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      Value value = list[i];
+      if (sum.memory != sum.compute)
+        value = t->b.create<arith::ExtUIOp>(
+            t->loc,
+            vector > 1 ? Type(VectorType::get({vector}, sum.memory))
+                       : sum.memory,
+            value);
+      t->b.create<LLVM::StoreOp>(t->loc, value,
+                                 slot(sums, i, perRound, inRound, column),
+                                 std::min<int64_t>(16, vector * sum.bytes));
+    }
   });
   t->barrier();
-  auto terms = t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(count),
-                                       t->number(1), ValueRange{sum});
   OpBuilder::InsertionGuard guard(t->b);
-  t->b.setInsertionPointToStart(terms.getBody());
-  Value value = t->b.create<LLVM::LoadOp>(t->loc, memory,
-                                          address(terms.getInductionVar()));
-  if (memory != compute)
-    value = t->b.create<arith::TruncIOp>(t->loc, compute, value);
-  t->b.create<scf::YieldOp>(
-      t->loc, emitter.combine(kind, element, terms.getRegionIterArg(0), value));
-  return terms.getResult(0);
+  auto choice = t->b.create<scf::IfOp>(t->loc, before.getTypes(),
+                                       t->isLess(t->thread, columns),
+                                       /*withElseRegion=*/true);
+  t->b.setInsertionPointToStart(choice.elseBlock());
+  t->b.create<scf::YieldOp>(t->loc, before);
+  t->b.setInsertionPointToStart(choice.thenBlock());
+  auto loop = t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(count),
+                                      t->number(1), before);
+  for (auto [i, sum] : llvm::enumerate(isShown ? sums : ArrayRef<Sum>())) {
+    Value total = loop.getResult(i);
+    if (sum.memory != sum.compute)
+      total = t->b.create<arith::ExtUIOp>(t->loc, sum.memory, total);
+    t->b.create<LLVM::StoreOp>(
+        t->loc, total, slot(sums, i, perRound, t->number(perRound), t->thread));
+  }
+  t->b.create<scf::YieldOp>(t->loc, loop.getResults());
+  t->b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next;
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value value = t->b.create<LLVM::LoadOp>(
+        t->loc, sum.memory,
+        slot(sums, i, perRound, loop.getInductionVar(), t->thread));
+    if (sum.memory != sum.compute)
+      value = t->b.create<arith::TruncIOp>(t->loc, sum.compute, value);
+    next.push_back(emitter.combine(sum.kind, sum.element,
+                                   loop.getRegionIterArgs()[i], value));
+  }
+  t->b.create<scf::YieldOp>(t->loc, next);
+  return {choice.getResults().begin(), choice.getResults().end()};
 }
 
 } // namespace

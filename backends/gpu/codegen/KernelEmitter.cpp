@@ -213,12 +213,15 @@ private:
     int64_t workers = placed.workers;
     Threads threads(intrinsics, b, loc, kernel, workers, own, thread,
                     placed.isWide, /*isPartOfBlock=*/workers < blockThreads);
-    if (isAlone)
+    if (isAlone && workers < blockThreads)
+      intrinsics.barrier(b, loc); // other threads may read an earlier exchange
+    else if (isAlone)
       threads.afterOthers();
     ArrayRef<Value> all = buffers;
     size_t numIn = placed.buffers.front().inputs.size();
-    threads.when(workers < blockThreads ? threads.isLess(thread, workers)
-                                        : Value(),
+    threads.when(workers < blockThreads
+                     ? threads.isLess(threads.thread, workers)
+                     : Value(),
                  [&] {
                    placed.part->emit(threads, all.take_front(numIn),
                                      all.drop_front(numIn));
