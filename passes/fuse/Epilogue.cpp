@@ -7,6 +7,7 @@
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
+#include "passes/fuse/PersistentKernel.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -42,12 +43,17 @@ public:
     for (Value operand : contraction->getOperands())
       if (widened(operand))
         summed.insert(operand.getDefiningOp());
+    int64_t operandBytes = 0;
     for (Value operand : {lhs, rhs}) {
       StridedView view = viewOf(operand, ViewDepth::loops);
+      if (view.base.getDefiningOp())
+        operandBytes += bytesOf(view.base);
       summed.insert(view.ops.begin(), view.ops.end());
       if (Operation *def = view.base.getDefiningOp())
         summed.insert(def);
     }
+    mayWaitForEnd = operandBytes <= bytesOf(contraction->getResult(0)) ||
+                    contraction->getParentOp()->hasAttr(kPersistentAttr);
   }
 
   Epilogue run() {
@@ -63,7 +69,10 @@ public:
       SmallVector<Value> stored = best.results();
       if (results.size() == 1 ||
           (!results.empty() && llvm::all_of(results, [&](Value result) {
-            return llvm::is_contained(stored, result) || mustBeStored(result);
+            return (llvm::is_contained(stored, result) ||
+                    mustBeStored(result)) &&
+                   (mayWaitForEnd ||
+                    llvm::none_of(result.getUses(), isNewState));
           })))
         best = snapshot(results);
     }
@@ -71,6 +80,11 @@ public:
   }
 
 private:
+  static int64_t bytesOf(Value value) {
+    RankedTensorType type = ir::tensorType(value);
+    return type.getNumElements() * ir::elementSizeBytes(type.getElementType());
+  }
+
   bool isElementwiseHere(Operation *op) const {
     return isElementwise(op) && op->getNumResults() == 1 &&
            ir::tensorType(op->getResult(0)).getShape() == shape;
@@ -188,6 +202,9 @@ private:
   }
 
   ArrayRef<int64_t> shape;
+  /// Updates may run at the end of the program. What the contraction reads
+  /// would then live until there, instead of its result.
+  bool mayWaitForEnd;
   Members members;
   Members summed; // operands of the contraction itself; never taken
   llvm::SmallSetVector<Value, 16>

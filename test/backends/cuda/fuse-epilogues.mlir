@@ -84,6 +84,23 @@ func.func @update(%x: tensor<8x4xf32>, %dy: tensor<8x3xf32>, %m: tensor<4x3xf32>
   return %5, %2 : tensor<4x3xf32>, tensor<4x3xf32>
 }
 
+// Must not fire: outside of a persistent kernel, an update may run at the end of the program. What
+// the product reads, more than the gradient, would live until then.
+sinter.state @m : tensor<4x3xf32> {role = #sinter<role param>}
+sinter.state @p : tensor<4x3xf32> {role = #sinter<role param>}
+// CHECK-LABEL: @long_lived
+// CHECK: %[[G:.*]] = sinter.kernel matmul
+// CHECK: sinter.yield
+// CHECK: sinter.sub %arg2, %[[G]]
+func.func @long_lived(%x: tensor<8x4xf32>, %m: tensor<4x3xf32> {sinter.state = @m}, %p: tensor<4x3xf32> {sinter.state = @p}) -> (tensor<4x3xf32> {sinter.state = @p}, tensor<4x3xf32> {sinter.state = @m}) {
+  %y = sinter.exp %x : tensor<8x4xf32>
+  %dy = sinter.slice %y starts [0, 0] limits [8, 3] strides [1, 1] : (tensor<8x4xf32>) -> tensor<8x3xf32>
+  %0 = sinter.dot_general %y, %dy batch [] x [] contract [0] x [0] : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.add %m, %0 : tensor<4x3xf32>
+  %2 = sinter.sub %p, %1 : tensor<4x3xf32>
+  return %2, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
 // The operand of an activation is kept for the gradient, beside the next product's operand.
 // CHECK-LABEL: @kept_operand
 // CHECK: %[[K:.*]]:2 = sinter.kernel matmul
