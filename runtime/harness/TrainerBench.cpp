@@ -80,9 +80,10 @@ Status Trainer::benchRound(int64_t steps) {
     std::printf("{\"steps\":%" PRId64 ",\"ms_per_step\":%.9g,\"loss\":%s}\n",
                 steps, ms / double(steps), jsonNumber(lastLoss_).c_str());
   else
-    std::printf("%.4f ms per step (%" PRId64 " steps on %s): loss %.6g\n",
+    std::printf("%.4f ms per step (%" PRId64
+                " steps on %s): loss %.6g in step %" PRId64 "\n",
                 ms / double(steps), steps, replicas_->workers().c_str(),
-                double(lastLoss_));
+                double(lastLoss_), step_);
   std::fflush(stdout);
   return {};
 }
