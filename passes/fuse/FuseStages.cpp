@@ -90,8 +90,7 @@ ir::KernelOp firstStageOf(ir::KernelOp second) {
         (!last || last->isBeforeInBlock(def)))
       last = def;
   auto first = dyn_cast_or_null<ir::KernelOp>(last);
-  if (!first || !mayBeFirst(first) ||
-      elementsRead(first) > kMostElements ||
+  if (!first || !mayBeFirst(first) || elementsRead(first) > kMostElements ||
       first->getNumOperands() + first->getNumResults() +
               second->getNumOperands() + second->getNumResults() >
           kMostBuffers)

@@ -192,7 +192,7 @@ private:
   LogicalResult fit(func::FuncOp func, const States &states);
   LogicalResult spend(func::FuncOp func, const States &states);
   FailureOr<int64_t> search(func::FuncOp func, const States &states,
-                            bool isLast);
+                            int64_t enoughBytes, bool isLast);
   bool divideUpdates(func::FuncOp func);
 
   int64_t arenaLimit = std::numeric_limits<int64_t>::max();
@@ -351,17 +351,17 @@ LogicalResult RematerializePass::spend(func::FuncOp func,
   return success();
 }
 
-/// Searches and returns the bytes of the arena. Rewrites `func` if it fits or
-/// if `isLast`.
+/// Searches for an arena of at most `enoughBytes`, otherwise for the smallest,
+/// and returns its bytes. Rewrites `func` if that fits or if `isLast`.
 FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
                                              const States &states,
-                                             bool isLast) {
+                                             int64_t enoughBytes, bool isLast) {
   ConstantPool constants;
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
     return failure();
-  Found found = searchOrders(*graph, arenaLimit, [&](Recompute &recompute) {
-    return searchRecompute(recompute, arenaLimit);
+  Found found = searchOrders(*graph, enoughBytes, [&](Recompute &recompute) {
+    return searchRecompute(recompute, enoughBytes);
   });
   if (found.choice.bytes <= arenaLimit || isLast)
     rewrite(func, *graph, found.choice,
@@ -380,19 +380,35 @@ LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
     return failure();
   if (choosePlan(*graph).layout.bytes.front() <= arenaLimit)
     return success();
-  FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
-  if (failed(bytes) || *bytes <= arenaLimit)
-    return success(succeeded(bytes));
-  // If nothing fits, the function gets the smallest arena found.
-  OwningOpRef<func::FuncOp> undivided = func.clone();
-  if (divideUpdates(func)) {
-    FailureOr<int64_t> divided = search(func, states, /*isLast=*/false);
-    if (failed(divided) || *divided <= arenaLimit)
-      return success(succeeded(divided));
-    if (*bytes < *divided)
-      func.getBody().takeBody(undivided->getBody());
+  // The search for what fits tries fewer ways than the one for the smallest
+  // arena, which does not depend on the limit: so a limit that was named as the
+  // smallest is met.
+  OwningOpRef<func::FuncOp> undivided;
+  for (bool isDivided : {false, true}) {
+    if (isDivided) {
+      OwningOpRef<func::FuncOp> before = func.clone();
+      if (!divideUpdates(func))
+        break;
+      undivided = std::move(before);
+    }
+    FailureOr<int64_t> bytes =
+        search(func, states, arenaLimit, /*isLast=*/false);
+    if (failed(bytes) || *bytes <= arenaLimit)
+      return success(succeeded(bytes));
   }
-  return success(succeeded(search(func, states, /*isLast=*/true)));
+  FailureOr<int64_t> smallest = search(func, states, 0, /*isLast=*/false);
+  if (failed(smallest) || *smallest <= arenaLimit)
+    return success(succeeded(smallest));
+  if (undivided) {
+    OwningOpRef<func::FuncOp> inParts = func.clone();
+    func.getBody().takeBody(undivided->getBody());
+    FailureOr<int64_t> whole = search(func, states, 0, /*isLast=*/false);
+    if (failed(whole) || *whole <= arenaLimit)
+      return success(succeeded(whole));
+    if (*smallest <= *whole)
+      func.getBody().takeBody(inParts->getBody());
+  }
+  return success(succeeded(search(func, states, 0, /*isLast=*/true)));
 }
 
 } // namespace sinter::passes

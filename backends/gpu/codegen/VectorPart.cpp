@@ -137,8 +137,8 @@ VectorPart::VectorPart(std::shared_ptr<codegen::Nest> nestIn,
                        Contraction &&product)
     : nest(std::move(nestIn)), contraction(std::move(product)),
       epilogue(nest, contraction) {
-  PiecesOfTile matrix = piecesOf(contraction, contraction.b,
-                                 ProductDim::columns),
+  PiecesOfTile matrix =
+                   piecesOf(contraction, contraction.b, ProductDim::columns),
                vector = piecesOf(contraction, contraction.a, ProductDim::rows);
   isAlongDepth = matrix.isAlongDepth;
   piece = matrix.elements;
@@ -153,9 +153,9 @@ VectorPart::VectorPart(std::shared_ptr<codegen::Nest> nestIn,
 
 void VectorPart::chooseTile() {
   if (isAlongDepth) {
-    lanes = std::min(kWarpThreads,
-                     static_cast<int64_t>(llvm::bit_floor(
-                         static_cast<uint64_t>(depth() / piece))));
+    lanes =
+        std::min(kWarpThreads, static_cast<int64_t>(llvm::bit_floor(
+                                   static_cast<uint64_t>(depth() / piece))));
     int64_t warps = llvm::divideCeil(results() * lanes, kWarpThreads);
     ownThreads = kWarpThreads;
     while (ownThreads < kThreads &&
@@ -163,9 +163,9 @@ void VectorPart::chooseTile() {
       ownThreads *= 2;
     return;
   }
-  int64_t bytes = piece * ir::elementSizeBytes(
-                              ir::tensorType(contraction.b.base)
-                                  .getElementType());
+  int64_t bytes =
+      piece *
+      ir::elementSizeBytes(ir::tensorType(contraction.b.base).getElementType());
   auto most = static_cast<int64_t>(llvm::PowerOf2Ceil(columnPieces()));
   lanes = std::min({kLineBytes / bytes, kWarpThreads, most});
   ownThreads = kThreads;
@@ -217,8 +217,8 @@ Value VectorPart::load(const ProductOperand &operand, Value pointer,
   if (count == together)
     return loadAt(0);
   Value all = b.create<arith::ConstantOp>(
-      t->loc, b.getZeroAttr(VectorType::get(
-                  {count}, emitter->computeType(element))));
+      t->loc,
+      b.getZeroAttr(VectorType::get({count}, emitter->computeType(element))));
   for (int64_t first = 0; first < count; first += together) {
     Value part = loadAt(first);
     if (together == 1)
@@ -234,8 +234,8 @@ Value VectorPart::load(const ProductOperand &operand, Value pointer,
 Value VectorPart::asVector(Value x) {
   if (piece == 1 || isa<VectorType>(x.getType()))
     return x;
-  return t->b.create<vector::SplatOp>(
-      t->loc, VectorType::get({piece}, x.getType()), x);
+  return t->b.create<vector::SplatOp>(t->loc,
+                                      VectorType::get({piece}, x.getType()), x);
 }
 
 Value VectorPart::multiplyAdd(Pair pair, Value sum) {
@@ -271,9 +271,8 @@ Value VectorPart::sumUp(int64_t rounds, Value isInLast,
   if (inLoop == kUnrolled) {
     sum = addRounds(t->number(0), kUnrolled, sum);
   } else if (inLoop) {
-    auto loop =
-        b.create<scf::ForOp>(t->loc, t->number(0), t->number(inLoop),
-                             t->number(kUnrolled), ValueRange{sum});
+    auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(inLoop),
+                                     t->number(kUnrolled), ValueRange{sum});
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     b.create<scf::YieldOp>(t->loc, addRounds(loop.getInductionVar(), kUnrolled,
@@ -329,9 +328,8 @@ void VectorPart::emitAlongDepth(ArrayRef<Value> inputs,
   }
   int64_t columns = contraction.size(ProductDim::columns);
   Value column = t->rem(result, columns);
-  SmallVector<Value> batch =
-      splitIndex(*t, t->div(result, columns),
-                 contraction.loopsOf(ProductDim::batch));
+  SmallVector<Value> batch = splitIndex(*t, t->div(result, columns),
+                                        contraction.loopsOf(ProductDim::batch));
   SmallVector<Value> row(contraction.loopsOf(ProductDim::rows).size(),
                          t->number(0));
   OperandPlace a = OperandPlace(*t, contraction.a)
@@ -341,8 +339,7 @@ void VectorPart::emitAlongDepth(ArrayRef<Value> inputs,
       OperandPlace(*t, contraction.b)
           .at(ProductDim::batch, batch)
           .at(ProductDim::columns,
-              splitIndex(*t, column,
-                         contraction.loopsOf(ProductDim::columns)));
+              splitIndex(*t, column, contraction.loopsOf(ProductDim::columns)));
   auto pointerOf = [&](const ProductOperand &operand) {
     return inputs[cast<BlockArgument>(operand.base).getArgNumber()];
   };
@@ -377,9 +374,8 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
   Value lane = t->rem(t->thread, lanes);
   Value first = t->div(t->thread, lanes); // step of the sum
   Value tile = t->rem(t->block, columnTiles());
-  SmallVector<Value> batch =
-      splitIndex(*t, t->div(t->block, columnTiles()),
-                 contraction.loopsOf(ProductDim::batch));
+  SmallVector<Value> batch = splitIndex(*t, t->div(t->block, columnTiles()),
+                                        contraction.loopsOf(ProductDim::batch));
   Value firstPiece = t->mul(tile, lanes);
   Value ownPiece = t->add(firstPiece, lane);
   // Threads without columns compute the last ones, too: all take part in
