@@ -216,8 +216,10 @@ TEST_CASE("data in memory may change on disk", "[harness][train][data]") {
   const std::string data = "--data=" + bench.path("train.csv");
   Process process =
       startEndless(bench, {data, "--checkpoint-every=0", "--quiet"});
-  writeCsv(bench, 90); // in place
-  ::usleep(200000);    // some epochs
+  process.signal(SIGSTOP); // so that it sees the whole of the change at once
+  writeCsv(bench, 90);     // in place
+  process.signal(SIGCONT);
+  ::usleep(200000); // some epochs
   process.signal(SIGTERM);
   Outcome outcome = process.wait();
   INFO(outcome.err);
