@@ -89,7 +89,7 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
 static Status flushOutput(bool isTraining) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return {};
-  // An earlier write may have failed, for a reason that is no longer known.
+  // The error number of an earlier write that failed is lost.
   const std::string text =
       std::string("standard output: ") +
       (errno ? std::strerror(errno) : "some of the text was not written");

@@ -220,8 +220,8 @@ bool Trainer::worksAhead() const {
 }
 
 /// How many steps to begin at once, of those before step `end`: a whole series,
-/// or one if something is due before the end of a series, or nobody knows yet
-/// how long a step takes.
+/// or one if something is due before its end or the time of a step is not
+/// measured yet.
 int64_t Trainer::stepsToBegin(int64_t end) const {
   const int64_t most = isMeasured_ ? replicas_->mostSteps() : 1,
                 perEpoch = order_.batchesPerEpoch(),

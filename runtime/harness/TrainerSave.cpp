@@ -69,7 +69,7 @@ std::string Trainer::updateText(int64_t step) const {
 }
 
 /// What is not finite in the states after all started steps, which are done. An
-/// error means that nobody knows: the states cannot be read.
+/// error means that the states cannot be read.
 Result<std::optional<std::string>> Trainer::findNonFinite() {
   std::optional<std::string> what;
   if (soundStep_ == step_)

@@ -146,6 +146,8 @@ private:
   /// Applies the updates [first, first + count), in order.
   void emitGroup(Scalar &s, const Part &part, ArrayRef<Value> operands,
                  Value result, Value first, int64_t count) {
+    if (count == 0)
+      return;
     Value updatesBase = s.mul(part.outer, sizes.count * sizes.inner);
     SmallVector<Value> numbers, rows, isOwn;
     for (int64_t i = 0; i < count; ++i) {
@@ -154,8 +156,6 @@ private:
       rows.push_back(row);
       isOwn.push_back(s.both(isValid, isIn(s, part, row)));
     }
-    if (count == 0)
-      return;
     Value isAnyOwn = isOwn.front();
     for (Value own : llvm::drop_begin(isOwn))
       isAnyOwn = s.b.create<arith::OrIOp>(s.loc, isAnyOwn, own);

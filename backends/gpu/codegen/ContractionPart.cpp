@@ -15,7 +15,6 @@
 #include "backends/gpu/codegen/TileShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -88,7 +87,6 @@ private:
   Sums sumSteps(Value atA, Value atB, int64_t count, Sums sums);
   SmallVector<Value> fragment(Value start, int64_t extent, int64_t vectors,
                               int64_t lanes);
-  Value multiplyAdd(Value x, Value y, Value sum);
   void storeSums(const Sums &sums);
   void storeGroups(const Sums &sums);
   void storeRow(Value row, ArrayRef<StoredColumns> columns,
@@ -317,19 +315,11 @@ ContractionPart::Sums ContractionPart::sumSteps(Value atA, Value atB,
         x = b.create<vector::SplatOp>(t->loc, vectorType(columnLanes), x);
       for (auto [number, y] : llvm::enumerate(columns)) {
         Value &sum = sums[row * columnVectors() + number];
-        sum = multiplyAdd(x, y, sum);
+        sum = t->multiplyAdd(x, y, sum);
       }
     }
   }
   return sums;
-}
-
-Value ContractionPart::multiplyAdd(Value x, Value y, Value sum) {
-  OpBuilder &b = t->b;
-  if (isa<FloatType>(sumType))
-    return b.create<math::FmaOp>(t->loc, x, y, sum);
-  return b.create<arith::AddIOp>(t->loc, b.create<arith::MulIOp>(t->loc, x, y),
-                                 sum);
 }
 
 //===----------------------------------------------------------------------===//
@@ -431,12 +421,7 @@ void ContractionPart::storeGroups(const Sums &sums) {
         Value part = b.create<LLVM::LoadOp>(
             t->loc, vectorType(columnLanes),
             t->elementAddress(shared, sumType, at), bytes);
-        if (!sum)
-          sum = part;
-        else if (isa<FloatType>(sumType))
-          sum = b.create<arith::AddFOp>(t->loc, sum, part);
-        else
-          sum = b.create<arith::AddIOp>(t->loc, sum, part);
+        sum = sum ? t->addElements(sum, part) : part;
       }
       Value column = t->add(firstColumn, t->rem(position, shape.columns));
       storeRow(t->add(firstRow, t->div(position, shape.columns)),

@@ -12,7 +12,6 @@
 #include "backends/gpu/codegen/OperandPlace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -72,7 +71,6 @@ private:
               ArrayRef<Value> inputs, Value first, Value end);
   Value load(ElementEmitter &emitter, const ProductOperand &operand,
              Value pointer, const OperandPlace &place) const;
-  Value multiplyAdd(Value x, Value y, Value sum) const;
 
   std::shared_ptr<codegen::Nest> nest;
   Contraction contraction;
@@ -143,14 +141,6 @@ Value DirectPart::load(ElementEmitter &emitter, const ProductOperand &operand,
       element);
 }
 
-Value DirectPart::multiplyAdd(Value x, Value y, Value sum) const {
-  OpBuilder &b = t->b;
-  if (isa<FloatType>(sumType))
-    return b.create<math::FmaOp>(t->loc, x, y, sum);
-  return b.create<arith::AddIOp>(t->loc, b.create<arith::MulIOp>(t->loc, x, y),
-                                 sum);
-}
-
 /// The sum of the products of steps [first, end).
 Value DirectPart::sumOf(ElementEmitter &emitter, const Loops &loops,
                         ArrayRef<Value> inputs, Value first, Value end) {
@@ -179,7 +169,7 @@ Value DirectPart::sumOf(ElementEmitter &emitter, const Loops &loops,
   auto next = [&] {
     Value x = load(emitter, contraction.a, pointerOf(contraction.a), stepA),
           y = load(emitter, contraction.b, pointerOf(contraction.b), stepB);
-    return multiplyAdd(x, y, sum);
+    return t->multiplyAdd(x, y, sum);
   };
   Value inside = t->both(stepA.isInside(), stepB.isInside());
   if (!inside) {
@@ -242,12 +232,7 @@ void DirectPart::emit(Threads &threads, ArrayRef<Value> inputs,
           t->loc, memory,
           t->elementAddress(array, memory,
                             t->add(own, t->number(i * together))));
-      if (!sum)
-        sum = part;
-      else if (isa<FloatType>(sumType))
-        sum = b.create<arith::AddFOp>(t->loc, sum, part);
-      else
-        sum = b.create<arith::AddIOp>(t->loc, sum, part);
+      sum = sum ? t->addElements(sum, part) : part;
     }
     store(loopsOf(unit), sum);
   });

@@ -37,8 +37,8 @@ struct Stage {
 /// threads of a block. The stages of a persistent kernel are as few as
 /// possible, since all blocks wait for each other between them: a stage that
 /// reads only rows, each computed by one block of the stage before, is part of
-/// that one. Emits an error if there is no mapping, or if there are too many
-/// blocks. `hasWideCounts`: as in passes::CodeGenOptions.
+/// that one. Reports an error and fails if a part has no mapping or a grid
+/// cannot have that many blocks. `hasWideCounts`: as in passes::CodeGenOptions.
 mlir::FailureOr<std::vector<Stage>> mapStages(exec::KernelOp kernel,
                                               const Intrinsics &intrinsics,
                                               bool hasWideCounts,

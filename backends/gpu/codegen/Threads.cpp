@@ -6,6 +6,7 @@
 #include "backends/gpu/codegen/Threads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -68,6 +69,18 @@ Value Threads::both(Value x, Value y) {
 }
 Value Threads::select(Value condition, Value x, Value y) {
   return b.create<arith::SelectOp>(loc, condition, x, y);
+}
+
+Value Threads::multiplyAdd(Value x, Value y, Value sum) {
+  if (isa<FloatType>(getElementTypeOrSelf(sum)))
+    return b.create<math::FmaOp>(loc, x, y, sum);
+  return b.create<arith::AddIOp>(loc, b.create<arith::MulIOp>(loc, x, y), sum);
+}
+
+Value Threads::addElements(Value x, Value y) {
+  if (isa<FloatType>(getElementTypeOrSelf(x)))
+    return b.create<arith::AddFOp>(loc, x, y);
+  return b.create<arith::AddIOp>(loc, x, y);
 }
 
 void Threads::when(Value condition, llvm::function_ref<void()> body) {

@@ -37,6 +37,10 @@ public:
   mlir::Value isAtLeast(mlir::Value x, int64_t y);
   mlir::Value both(mlir::Value x, mlir::Value y); // either may be null: true
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  /// x * y + sum and x + y of elements in the compute type, scalars or vectors:
+  /// floats by one fused multiply-add.
+  mlir::Value multiplyAdd(mlir::Value x, mlir::Value y, mlir::Value sum);
+  mlir::Value addElements(mlir::Value x, mlir::Value y);
   /// Emits `body` under `condition`; null: always.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
 

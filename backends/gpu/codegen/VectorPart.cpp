@@ -23,7 +23,6 @@
 #include "backends/gpu/codegen/TileShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -104,19 +103,23 @@ private:
   void store(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
              ArrayRef<Value> batch, Value column, Value sum);
 
-  /// The sum over rounds [0, `rounds`) of `add(round, sum)`, to which
-  /// `load(round)` gave the operands. In the last round, only threads with
-  /// `isInLast` take part; null: all do.
+  /// One piece of the vector and one of the matrix.
   struct Pair {
     Value x, y;
   };
-  Value sumUp(int64_t rounds, Value isInLast,
-              llvm::function_ref<Pair(Value)> load);
-  Value load(const ProductOperand &operand, Value pointer,
+  /// The thread's sum for the piece of the matrix at `column`: over `rounds`
+  /// rounds, in each of which it takes the steps from `stepOf(round)` on. In
+  /// the last round, only threads with `isInLast` take part; null: all do.
+  Value sumUp(ArrayRef<Value> inputs, ArrayRef<Value> batch, Value column,
+              int64_t rounds, Value isInLast,
+              llvm::function_ref<Value(Value)> stepOf);
+  Value load(const ProductOperand &operand, ArrayRef<Value> inputs,
              const OperandPlace &place, int64_t count, int64_t together);
-  Value multiplyAdd(Pair pair, Value sum);
-  Value addUp(Value x, Value y);
   Value asVector(Value x);
+  SmallVector<Value> rowLoops() {
+    return SmallVector<Value>(contraction.loopsOf(ProductDim::rows).size(),
+                              t->number(0));
+  }
 
   std::shared_ptr<codegen::Nest> nest;
   Contraction contraction;
@@ -142,7 +145,9 @@ VectorPart::VectorPart(std::shared_ptr<codegen::Nest> nestIn,
                vector = piecesOf(contraction, contraction.a, ProductDim::rows);
   isAlongDepth = matrix.isAlongDepth;
   piece = matrix.elements;
-  vectorPiece = vector.isAlongDepth ? std::min(vector.elements, piece) : 1;
+  vectorPiece = isAlongDepth && vector.isAlongDepth
+                    ? std::min(vector.elements, piece)
+                    : 1;
   OpBuilder builder(contraction.op->getContext());
   sumType =
       ElementEmitter(builder, contraction.op->getLoc(), nest->domain)
@@ -185,15 +190,16 @@ void VectorPart::chooseTile() {
     ownThreads *= 2;
 }
 
-/// `count` elements from `place` on along the depth, or along the columns if
-/// they are contiguous; `together` of them at a time.
-Value VectorPart::load(const ProductOperand &operand, Value pointer,
+/// `count` elements from `place` on, `together` of them at a time: those of the
+/// vector along the depth, a piece of the matrix at once.
+Value VectorPart::load(const ProductOperand &operand, ArrayRef<Value> inputs,
                        const OperandPlace &place, int64_t count,
                        int64_t together) {
   OpBuilder &b = t->b;
   Type element = ir::tensorType(operand.base).getElementType(),
        memory = emitter->storageType(element);
   int64_t bytes = ir::elementSizeBytes(element);
+  Value pointer = inputs[cast<BlockArgument>(operand.base).getArgNumber()];
   Value offset = place.offset();
   int64_t stride =
       together == count
@@ -238,33 +244,36 @@ Value VectorPart::asVector(Value x) {
                                       VectorType::get({piece}, x.getType()), x);
 }
 
-Value VectorPart::multiplyAdd(Pair pair, Value sum) {
-  OpBuilder &b = t->b;
-  Value x = asVector(pair.x);
-  if (isa<FloatType>(sumType))
-    return b.create<math::FmaOp>(t->loc, x, pair.y, sum);
-  return b.create<arith::AddIOp>(
-      t->loc, b.create<arith::MulIOp>(t->loc, x, pair.y), sum);
-}
-
-Value VectorPart::addUp(Value x, Value y) {
-  if (isa<FloatType>(sumType))
-    return t->b.create<arith::AddFOp>(t->loc, x, y);
-  return t->b.create<arith::AddIOp>(t->loc, x, y);
-}
-
-Value VectorPart::sumUp(int64_t rounds, Value isInLast,
-                        llvm::function_ref<Pair(Value)> load) {
+Value VectorPart::sumUp(ArrayRef<Value> inputs, ArrayRef<Value> batch,
+                        Value column, int64_t rounds, Value isInLast,
+                        llvm::function_ref<Value(Value)> stepOf) {
   OpBuilder &b = t->b;
   Type type = piece == 1 ? sumType : VectorType::get({piece}, sumType);
   Value sum = b.create<arith::ConstantOp>(t->loc, b.getZeroAttr(type));
+  OperandPlace vector = OperandPlace(*t, contraction.a)
+                            .at(ProductDim::batch, batch)
+                            .at(ProductDim::rows, rowLoops());
+  OperandPlace matrix =
+      OperandPlace(*t, contraction.b)
+          .at(ProductDim::batch, batch)
+          .at(ProductDim::columns,
+              splitIndex(*t, column, contraction.loopsOf(ProductDim::columns)));
+  auto loadRound = [&](Value round) -> Pair {
+    SmallVector<Value> step =
+        splitIndex(*t, stepOf(round), contraction.loopsOf(ProductDim::depth));
+    Value y = load(contraction.b, inputs, matrix.at(ProductDim::depth, step),
+                   piece, piece);
+    Value x = load(contraction.a, inputs, vector.at(ProductDim::depth, step),
+                   isAlongDepth ? piece : 1, vectorPiece);
+    return {x, y};
+  };
   int64_t whole = isInLast ? rounds - 1 : rounds;
   auto addRounds = [&](Value first, int64_t count, Value start) {
     SmallVector<Pair> pairs;
     for (int64_t i = 0; i < count; ++i)
-      pairs.push_back(load(i ? t->add(first, t->number(i)) : first));
+      pairs.push_back(loadRound(i ? t->add(first, t->number(i)) : first));
     for (Pair pair : pairs)
-      start = multiplyAdd(pair, start);
+      start = t->multiplyAdd(asVector(pair.x), pair.y, start);
     return start;
   };
   int64_t inLoop = whole / kUnrolled * kUnrolled;
@@ -295,11 +304,9 @@ Value VectorPart::sumUp(int64_t rounds, Value isInLast,
 void VectorPart::store(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
                        ArrayRef<Value> batch, Value column, Value sum) {
   epilogue.begin(*t, inputs, outputs, batch);
-  SmallVector<Value> row(contraction.loopsOf(ProductDim::rows).size(),
-                         t->number(0));
   epilogue.emit(
-      row, splitIndex(*t, column, contraction.loopsOf(ProductDim::columns)),
-      sum, 1);
+      rowLoops(),
+      splitIndex(*t, column, contraction.loopsOf(ProductDim::columns)), sum, 1);
 }
 
 void VectorPart::emit(Threads &threads, ArrayRef<Value> inputs,
@@ -330,39 +337,19 @@ void VectorPart::emitAlongDepth(ArrayRef<Value> inputs,
   Value column = t->rem(result, columns);
   SmallVector<Value> batch = splitIndex(*t, t->div(result, columns),
                                         contraction.loopsOf(ProductDim::batch));
-  SmallVector<Value> row(contraction.loopsOf(ProductDim::rows).size(),
-                         t->number(0));
-  OperandPlace a = OperandPlace(*t, contraction.a)
-                       .at(ProductDim::batch, batch)
-                       .at(ProductDim::rows, row);
-  OperandPlace matrix =
-      OperandPlace(*t, contraction.b)
-          .at(ProductDim::batch, batch)
-          .at(ProductDim::columns,
-              splitIndex(*t, column, contraction.loopsOf(ProductDim::columns)));
-  auto pointerOf = [&](const ProductOperand &operand) {
-    return inputs[cast<BlockArgument>(operand.base).getArgNumber()];
-  };
   int64_t pieces = depth() / piece, rounds = llvm::divideCeil(pieces, lanes);
   Value isInLast = pieces % lanes == 0
                        ? Value()
                        : t->isLess(lane, pieces - (rounds - 1) * lanes);
-  Value sum = sumUp(rounds, isInLast, [&](Value round) -> Pair {
-    Value step = t->mul(t->add(t->mul(round, lanes), lane), piece);
-    SmallVector<Value> steps =
-        splitIndex(*t, step, contraction.loopsOf(ProductDim::depth));
-    Value y = load(contraction.b, pointerOf(contraction.b),
-                   matrix.at(ProductDim::depth, steps), piece, piece);
-    Value x = load(contraction.a, pointerOf(contraction.a),
-                   a.at(ProductDim::depth, steps), piece, vectorPiece);
-    return {x, y};
+  Value sum = sumUp(inputs, batch, column, rounds, isInLast, [&](Value round) {
+    return t->mul(t->add(t->mul(round, lanes), lane), piece);
   });
   if (piece > 1)
     sum = emitter->combineLanes(
         ir::ReduceKind::sum,
         ir::tensorType(contraction.op->getResult(0)).getElementType(), sum);
   for (int64_t mask = lanes / 2; mask > 0; mask /= 2)
-    sum = addUp(sum, t->shuffleXor(sum, mask));
+    sum = t->addElements(sum, t->shuffleXor(sum, mask));
   Value isFirst = lanes == 1 ? Value() : t->isLess(lane, 1);
   t->when(t->both(isFirst, isResult),
           [&] { store(inputs, outputs, batch, column, sum); });
@@ -384,36 +371,15 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
   if (columnPieces() % lanes != 0)
     readPiece = t->select(t->isLess(ownPiece, columnPieces()), ownPiece,
                           t->number(columnPieces() - 1));
-  SmallVector<Value> row(contraction.loopsOf(ProductDim::rows).size(),
-                         t->number(0));
-  OperandPlace a = OperandPlace(*t, contraction.a)
-                       .at(ProductDim::batch, batch)
-                       .at(ProductDim::rows, row);
-  OperandPlace matrix =
-      OperandPlace(*t, contraction.b)
-          .at(ProductDim::batch, batch)
-          .at(ProductDim::columns,
-              splitIndex(*t, t->mul(readPiece, piece),
-                         contraction.loopsOf(ProductDim::columns)));
-  auto pointerOf = [&](const ProductOperand &operand) {
-    return inputs[cast<BlockArgument>(operand.base).getArgNumber()];
-  };
   int64_t rounds = llvm::divideCeil(depth(), stride());
   Value isInLast = depth() % stride() == 0
                        ? Value()
                        : t->isLess(first, depth() - (rounds - 1) * stride());
-  Value sum = sumUp(rounds, isInLast, [&](Value round) -> Pair {
-    SmallVector<Value> step =
-        splitIndex(*t, t->add(t->mul(round, stride()), first),
-                   contraction.loopsOf(ProductDim::depth));
-    Value y = load(contraction.b, pointerOf(contraction.b),
-                   matrix.at(ProductDim::depth, step), piece, piece);
-    Value x = load(contraction.a, pointerOf(contraction.a),
-                   a.at(ProductDim::depth, step), 1, 1);
-    return {x, y};
-  });
+  Value sum = sumUp(
+      inputs, batch, t->mul(readPiece, piece), rounds, isInLast,
+      [&](Value round) { return t->add(t->mul(round, stride()), first); });
   for (int64_t mask = kWarpThreads / 2; mask >= lanes; mask /= 2)
-    sum = addUp(sum, t->shuffleXor(sum, mask));
+    sum = t->addElements(sum, t->shuffleXor(sum, mask));
 
   // The sums of `parts` groups of threads, each for the whole tile.
   int64_t width = lanes * piece,
@@ -447,7 +413,7 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
             t->elementAddress(array, sumType,
                               i ? t->add(own, t->number(i * width)) : own),
             bytes);
-        total = total ? addUp(total, one) : one;
+        total = total ? t->addElements(total, one) : one;
       }
       store(inputs, outputs, batch, column, total);
     });
