@@ -237,6 +237,8 @@ private:
   mlir::Value emitGather(mlir::Operation *op, llvm::ArrayRef<Index> index);
   mlir::Value clampIndex(mlir::Value value, int64_t size, bool wrapNegative);
   mlir::Value emitReduce(ir::ReduceOp op, llvm::ArrayRef<Index> index);
+  mlir::Value emitOnlyElement(ir::ReduceOp op, IndexVector input, int64_t dim,
+                              mlir::Value position);
   mlir::Value emitArgReduce(ir::ArgReduceOp op, llvm::ArrayRef<Index> index);
   mlir::Value emitReduceWindow(ir::ReduceWindowOp op,
                                llvm::ArrayRef<Index> index);

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -107,8 +108,70 @@ Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType,
   return builder.create<vector::ExtractOp>(loc, vector, ArrayRef<int64_t>{0});
 }
 
+/// If the elements of `x` along dimension `dim` are zero except at one position,
+/// that position; otherwise null. Such is where(iota == p, y, 0) if p is the
+/// same for the whole line, which may be inside of further where(.., .., 0).
+static Value onlyPosition(Value x, int64_t dim) {
+  auto isAlong = [&](Value v) {
+    auto iota = v.getDefiningOp<ir::IotaOp>();
+    return iota && static_cast<int64_t>(iota.getAxis()) == dim;
+  };
+  auto isOfLine = [&](Value v) {
+    auto broadcast = v.getDefiningOp<ir::BroadcastOp>();
+    if (!broadcast)
+      return false;
+    ArrayRef<int64_t> shape = ir::tensorType(broadcast.getX()).getShape();
+    for (auto [size, to] : llvm::zip_equal(shape, broadcast.getDims()))
+      if (to == dim && size != 1)
+        return false;
+    return true;
+  };
+  for (auto where = x.getDefiningOp<ir::WhereOp>(); where;
+       where = where.getLhs().getDefiningOp<ir::WhereOp>()) {
+    if (!matchPattern(where.getRhs(), m_PosZeroFloat()) &&
+        !matchPattern(where.getRhs(), m_Zero()))
+      return nullptr;
+    auto equal = where.getCondition().getDefiningOp<ir::CompareOp>();
+    if (!equal || equal.getKind() != ir::CompareKind::eq)
+      continue;
+    Type type = ir::tensorType(equal.getLhs()).getElementType();
+    if (!type.isInteger(32) && !type.isInteger(64))
+      continue;
+    if (isAlong(equal.getLhs()) && isOfLine(equal.getRhs()))
+      return equal.getRhs();
+    if (isAlong(equal.getRhs()) && isOfLine(equal.getLhs()))
+      return equal.getLhs();
+  }
+  return nullptr;
+}
+
+/// The sum along dimension `dim` of elements that are zero except at
+/// `position`: no loop is needed, and the bits are those of the loop.
+Value ElementEmitter::emitOnlyElement(ir::ReduceOp op, IndexVector input,
+                                      int64_t dim, Value position) {
+  Type i64 = builder.getI64Type();
+  int64_t size = ir::tensorType(op.getX()).getDimSize(dim);
+  Value at = emitCast(element(position, input),
+                      ir::tensorType(position).getElementType(), i64);
+  Value isInside =
+      builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, at,
+                                    constantInt(at.getType(), size));
+  input[dim] = dynamicIndex(clampIndex(at, size, /*wrapNegative=*/false));
+  // Adding zero turns -0 into 0, as the loop does.
+  Type elementType = op.getType().getElementType();
+  Value none = identity(op.getKind(), elementType);
+  Value sum =
+      combine(op.getKind(), elementType, element(op.getX(), input), none);
+  return select(isInside, sum, none);
+}
+
 Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
   IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  if (op.getKind() == ir::ReduceKind::sum && op.getDims().size() == 1) {
+    int64_t dim = op.getDims().front();
+    if (Value position = onlyPosition(op.getX(), dim))
+      return emitOnlyElement(op, input, dim, position);
+  }
   return reduceNest(op, input, 0);
 }
 

@@ -492,16 +492,10 @@ SmallVector<Value> ColumnPart::reduceTogether(ElementEmitter &emitter,
     return totals;
   t->barrier();
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    auto shaped = [&](Type type) {
-      return vector > 1 ? Type(VectorType::get({vector}, type)) : type;
-    };
-    totals[i] = t->b.create<LLVM::LoadOp>(
-        t->loc, shaped(sum.memory),
-        slot(sums, i, perRound, t->number(perRound), column),
-        std::min<int64_t>(16, vector * sum.bytes));
-    if (sum.memory != sum.compute)
-      totals[i] =
-          t->b.create<arith::TruncIOp>(t->loc, shaped(sum.compute), totals[i]);
+    Type type = vector > 1 ? Type(VectorType::get({vector}, sum.compute))
+                           : sum.compute;
+    totals[i] =
+        t->load(type, slot(sums, i, perRound, t->number(perRound), column));
   }
   return totals;
 }
@@ -517,18 +511,8 @@ SmallVector<Value> ColumnPart::addRound(ElementEmitter &emitter,
   forTerms(emitter, first, count, [&](Value number) {
     SmallVector<Value> list = term(emitter, sums, number);
     Value inRound = t->b.create<arith::SubIOp>(t->loc, number, first);
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      Value value = list[i];
-      if (sum.memory != sum.compute)
-        value = t->b.create<arith::ExtUIOp>(
-            t->loc,
-            vector > 1 ? Type(VectorType::get({vector}, sum.memory))
-                       : sum.memory,
-            value);
-      t->b.create<LLVM::StoreOp>(t->loc, value,
-                                 slot(sums, i, perRound, inRound, column),
-                                 std::min<int64_t>(16, vector * sum.bytes));
-    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      t->store(list[i], slot(sums, i, perRound, inRound, column));
   });
   t->barrier();
   OpBuilder::InsertionGuard guard(t->b);
@@ -540,22 +524,16 @@ SmallVector<Value> ColumnPart::addRound(ElementEmitter &emitter,
   t->b.setInsertionPointToStart(choice.thenBlock());
   auto loop = t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(count),
                                       t->number(1), before);
-  for (auto [i, sum] : llvm::enumerate(isShown ? sums : ArrayRef<Sum>())) {
-    Value total = loop.getResult(i);
-    if (sum.memory != sum.compute)
-      total = t->b.create<arith::ExtUIOp>(t->loc, sum.memory, total);
-    t->b.create<LLVM::StoreOp>(
-        t->loc, total, slot(sums, i, perRound, t->number(perRound), t->thread));
-  }
+  for (size_t i = 0; isShown && i < sums.size(); ++i)
+    t->store(loop.getResult(i),
+             slot(sums, i, perRound, t->number(perRound), t->thread));
   t->b.create<scf::YieldOp>(t->loc, loop.getResults());
   t->b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next;
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value value = t->b.create<LLVM::LoadOp>(
-        t->loc, sum.memory,
+    Value value = t->load(
+        sum.compute,
         slot(sums, i, perRound, loop.getInductionVar(), t->thread));
-    if (sum.memory != sum.compute)
-      value = t->b.create<arith::TruncIOp>(t->loc, sum.compute, value);
     next.push_back(emitter.combine(sum.kind, sum.element,
                                    loop.getRegionIterArgs()[i], value));
   }

@@ -89,11 +89,15 @@ private:
   SmallVector<Value> reduceChunk(ElementEmitter &emitter, ir::ReduceOp op,
                                  ArrayRef<Index> input, unsigned level,
                                  Value first);
-  SmallVector<Value> reduceRounds(ElementEmitter &emitter, ir::ReduceOp op,
-                                  ArrayRef<Index> input, unsigned level);
+  Value reduceOverGroups(ElementEmitter &emitter, ir::ReduceOp op,
+                         ArrayRef<Index> input, unsigned level);
   SmallVector<Value> addChunks(ElementEmitter &emitter, ir::ReduceOp op,
                                ArrayRef<Value> sums, ArrayRef<Value> partial,
                                bool isRepeated);
+  Value combineLanes(ElementEmitter &emitter, ir::ReduceKind kind, Type element,
+                     SmallVector<Value> sums);
+  Value isInFirstWarp() { return t->isLess(inRow, kWarpThreads); }
+  Value sumAddress(Value groupNumber, int64_t part);
   void emitRow(ElementEmitter &emitter);
   void emitSteps(ElementEmitter &emitter, unsigned level,
                  ArrayRef<Root *> results);
@@ -125,6 +129,8 @@ private:
   Value groupHere;           // that of this thread's group
   Value isActive;            // this thread has a row; null: always
   std::vector<Piece> pieces; // of the row, if there is one round
+  Value exchange;            // the block's shared memory
+  Type exchangedElement;     // what is in it
 };
 
 RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
@@ -352,19 +358,22 @@ Value RowPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
                       ArrayRef<Index> input, unsigned level) {
   ir::ReduceKind kind = op.getKind();
   Type element = op.getType().getElementType();
-  SmallVector<Value> sums;
-  if (rounds > 1) {
-    sums = reduceRounds(emitter, op, input, level);
-  } else {
-    sums = reduceChunk(emitter, op, input, level, nullptr);
-    bool isRepeated = false; // inside a loop over other reduced dimensions
-    for (unsigned loop : ArrayRef(domain.reduced).take_front(level))
-      isRepeated |= domain.sizes[loop] > 1;
-    if (groups > 1)
-      sums = addChunks(emitter, op, {}, sums, isRepeated);
+  if (groups > 2)
+    return reduceOverGroups(emitter, op, input, level);
+  SmallVector<Value> sums = reduceChunk(emitter, op, input, level, nullptr);
+  if (groups == 2) {
+    emitter.setLanes(rowLoop, vector);
+    for (Value &sum : sums)
+      sum = emitter.combine(kind, element, sum, t->shuffleXor(sum, group));
+    emitter.clearLanes();
   }
-  // Combines lanes pairwise, the most distant first: those of this thread, then
-  // those of other threads, then neighbours.
+  return combineLanes(emitter, kind, element, sums);
+}
+
+/// Combines lanes pairwise, the most distant first: those of this thread, then
+/// those of other threads, then neighbours.
+Value RowPart::combineLanes(ElementEmitter &emitter, ir::ReduceKind kind,
+                            Type element, SmallVector<Value> sums) {
   emitter.setLanes(rowLoop, vector);
   for (size_t half = sums.size() / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i)
@@ -400,90 +409,97 @@ SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
   return sums;
 }
 
-/// For rows with more chunks than groups: each round reduces one chunk per
-/// group, in order.
-SmallVector<Value> RowPart::reduceRounds(ElementEmitter &emitter,
-                                         ir::ReduceOp op, ArrayRef<Index> input,
-                                         unsigned level) {
-  // One loop: code in sequence would keep the elements of all rounds in
-  // registers from one reduction to the next, more than there are. A group
-  // beyond the last chunk adds the identity, which changes nothing.
+/// For rows whose groups are in several warps: each round reduces one chunk per
+/// group. The first warp adds the chunks, in order, and gives all threads the
+/// result; each of its groups does the same work.
+Value RowPart::reduceOverGroups(ElementEmitter &emitter, ir::ReduceOp op,
+                                ArrayRef<Index> input, unsigned level) {
+  ir::ReduceKind kind = op.getKind();
   Type element = op.getType().getElementType();
-  emitter.setLanes(rowLoop, vector);
-  SmallVector<Value> none(
-      parts, emitter.splat(emitter.identity(op.getKind(), element)));
-  emitter.clearLanes();
   OpBuilder &b = t->b;
-  auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(rounds),
-                                   t->number(1), none);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  emitter.pushFrame();
-  Value chunk = t->add(t->mul(loop.getInductionVar(), groups), groupHere);
-  SmallVector<Value> partial =
-      reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
-  emitter.popFrame();
-  SmallVector<Value> before(loop.getRegionIterArgs());
-  b.create<scf::YieldOp>(t->loc, addChunks(emitter, op, before, partial,
-                                           /*isRepeated=*/true));
-  return {loop.getResults().begin(), loop.getResults().end()};
+  SmallVector<Value> sums;
+  if (rounds == 1) {
+    bool isRepeated = false; // inside a loop over other reduced dimensions
+    for (unsigned loop : ArrayRef(domain.reduced).take_front(level))
+      isRepeated |= domain.sizes[loop] > 1;
+    sums = reduceChunk(emitter, op, input, level, nullptr);
+    sums = addChunks(emitter, op, {}, sums, isRepeated);
+  } else {
+    // One loop: code in sequence would keep the elements of all rounds in
+    // registers from one reduction to the next, more than there are. A group
+    // beyond the last chunk adds the identity, which changes nothing.
+    emitter.setLanes(rowLoop, vector);
+    SmallVector<Value> none(parts,
+                            emitter.splat(emitter.identity(kind, element)));
+    emitter.clearLanes();
+    auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(rounds),
+                                     t->number(1), none);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    emitter.pushFrame();
+    Value chunk = t->add(t->mul(loop.getInductionVar(), groups), groupHere);
+    SmallVector<Value> partial =
+        reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
+    emitter.popFrame();
+    SmallVector<Value> before(loop.getRegionIterArgs());
+    b.create<scf::YieldOp>(t->loc, addChunks(emitter, op, before, partial,
+                                             /*isRepeated=*/true));
+    sums.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  Value whole = t->elementAddress(exchange, exchangedElement,
+                                  t->number(groups * lanes));
+  t->when(isInFirstWarp(), [&] {
+    Value sum = combineLanes(emitter, kind, element, sums);
+    t->when(t->isLess(inRow, 1), [&] { t->store(sum, whole); });
+  });
+  t->barrier();
+  return t->load(emitter.computeType(element), whole);
 }
 
-/// Adds the chunks of all groups, in order, to `sums` (empty: nothing yet);
-/// every group gets the result. `isRepeated`: this is in a loop.
+/// In the first warp: `sums` (empty: nothing yet) and the chunks `partial` of
+/// all groups, added in order. `isRepeated`: this is in a loop.
 SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
                                       ArrayRef<Value> sums,
                                       ArrayRef<Value> partial,
                                       bool isRepeated) {
   ir::ReduceKind kind = op.getKind();
   Type element = op.getType().getElementType();
-  SmallVector<Value> result(sums);
-  emitter.setLanes(rowLoop, vector);
-  if (groups == 2) {
-    for (Value part : partial)
-      result.push_back(
-          emitter.combine(kind, element, part, t->shuffleXor(part, group)));
-    emitter.clearLanes();
-    return result;
-  }
-  // Booleans are exchanged as bytes.
-  Type compute = emitter.computeType(element);
-  Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
-  Type moved = vector > 1 ? VectorType::get({vector}, memory) : memory;
-  Value array = t->beginExchange(memory, groups * lanes, isRepeated);
-  auto address = [&](Value groupNumber, int64_t part) {
-    Value at = t->add(t->mul(groupNumber, lanes), t->narrow(lane));
-    at = part ? t->add(at, t->number(part * group)) : at;
-    return t->elementAddress(array, memory, at);
-  };
-  unsigned alignment =
-      std::min<int64_t>(16, vector * memory.getIntOrFloatBitWidth() / 8);
+  OpBuilder &b = t->b;
+  exchangedElement = Threads::exchangedType(emitter.computeType(element));
+  exchange = t->beginExchange(exchangedElement, groups * lanes + 1, isRepeated);
   t->when(isActive, [&] {
-    for (auto [part, value] : llvm::enumerate(partial)) {
-      Value stored = value;
-      if (memory != compute)
-        stored = t->b.create<arith::ExtUIOp>(t->loc, moved, stored);
-      t->b.create<LLVM::StoreOp>(t->loc, stored, address(groupHere, part),
-                                 alignment);
-    }
+    for (auto [part, value] : llvm::enumerate(partial))
+      t->store(value, sumAddress(groupHere, part));
   });
   t->barrier();
+  auto choice = b.create<scf::IfOp>(t->loc, TypeRange(ValueRange(partial)),
+                                    isInFirstWarp(), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.elseBlock());
+  b.create<scf::YieldOp>(t->loc, sums.empty() ? partial : sums);
+  b.setInsertionPointToStart(choice.thenBlock());
+  SmallVector<Value> result(sums);
+  emitter.setLanes(rowLoop, vector);
   for (int64_t number = 0; number < groups; ++number)
     for (int64_t part = 0; part < parts; ++part) {
-      Value loaded = t->b.create<LLVM::LoadOp>(
-          t->loc, moved, address(t->number(number), part), alignment);
-      if (memory != compute)
-        loaded = t->b.create<arith::TruncIOp>(
-            t->loc,
-            vector > 1 ? Type(VectorType::get({vector}, compute)) : compute,
-            loaded);
+      Value loaded = t->load(partial[part].getType(),
+                             sumAddress(t->number(number), part));
       if (static_cast<int64_t>(result.size()) < parts)
         result.push_back(loaded);
       else
         result[part] = emitter.combine(kind, element, result[part], loaded);
     }
   emitter.clearLanes();
-  return result;
+  b.create<scf::YieldOp>(t->loc, result);
+  return {choice.getResults().begin(), choice.getResults().end()};
+}
+
+/// The address in the exchange of a group's sum in lane number `part` of this
+/// thread.
+Value RowPart::sumAddress(Value groupNumber, int64_t part) {
+  Value at = t->add(t->mul(groupNumber, lanes), t->narrow(lane));
+  return t->elementAddress(exchange, exchangedElement,
+                           part ? t->add(at, t->number(part * group)) : at);
 }
 
 } // namespace

@@ -169,4 +169,33 @@ Value Threads::elementAddress(Value array, Type element, Value position) {
                                ArrayRef<LLVM::GEPArg>{position});
 }
 
+Type Threads::exchangedType(Type type) {
+  auto byte = IntegerType::get(type.getContext(), 8);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(exchangedType(vector.getElementType()));
+  return type.isInteger(1) ? Type(byte) : type;
+}
+
+static unsigned alignmentOf(Type exchanged) {
+  int64_t bits = getElementTypeOrSelf(exchanged).getIntOrFloatBitWidth();
+  if (auto vector = dyn_cast<VectorType>(exchanged))
+    bits *= vector.getNumElements();
+  return std::min<int64_t>(16, bits / 8);
+}
+
+Value Threads::load(Type type, Value address) {
+  Type exchanged = exchangedType(type);
+  Value value = b.create<LLVM::LoadOp>(loc, exchanged, address,
+                                       alignmentOf(exchanged));
+  return exchanged == type ? value
+                           : b.create<arith::TruncIOp>(loc, type, value);
+}
+
+void Threads::store(Value value, Value address) {
+  Type exchanged = exchangedType(value.getType());
+  if (exchanged != value.getType())
+    value = b.create<arith::ExtUIOp>(loc, exchanged, value);
+  b.create<LLVM::StoreOp>(loc, value, address, alignmentOf(exchanged));
+}
+
 } // namespace sinter::gpu

@@ -60,6 +60,12 @@ public:
   void afterOthers() { hadExchange = true; }
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
                              mlir::Value position);
+  /// Move elements of type `type`, scalars or vectors, to and from an exchange.
+  /// Booleans are bytes there (exchanged type). Vectors are aligned to their
+  /// size, but at most to 16 bytes.
+  static mlir::Type exchangedType(mlir::Type type);
+  mlir::Value load(mlir::Type type, mlir::Value address);
+  void store(mlir::Value value, mlir::Value address);
 
   const Intrinsics &intrinsics;
   mlir::OpBuilder &b;
