@@ -232,8 +232,9 @@ unsigned ElementEmitter::alignmentOf(Type memory, const Index &offset) {
       element, std::min<uint64_t>(bufferAlignment, elements * element));
 }
 
-Value ElementEmitter::load(RankedTensorType type, Value pointer,
-                           ArrayRef<Index> index) {
+/// The element in its storage type.
+Value ElementEmitter::readMemory(RankedTensorType type, Value pointer,
+                                 ArrayRef<Index> index) {
   Index offset = linearOffset(type, index);
   Value condition = guard;
   for (auto [loop, coefficient] : offset.terms)
@@ -242,7 +243,7 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
                       ? builder.create<arith::AndIOp>(loc, condition, ofLoop)
                       : ofLoop;
   if (!condition)
-    return fromMemory(loadAt(type, pointer, offset), type.getElementType());
+    return loadAt(type, pointer, offset);
   Type loaded = loadedType(type, offset);
   auto choice = builder.create<scf::IfOp>(loc, loaded, condition,
                                           /*withElseRegion=*/true);
@@ -253,7 +254,7 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
     builder.setInsertionPointToStart(choice.elseBlock());
     builder.create<scf::YieldOp>(loc, constantZero(loaded));
   }
-  return fromMemory(choice.getResult(0), type.getElementType());
+  return choice.getResult(0);
 }
 
 /// Whether the lanes read at indices that are computed at run time.
@@ -357,9 +358,13 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
   Value result;
   if (Value known = elements.lookup(tensor))
     result = known;
-  else if (Value pointer = buffers.lookup(tensor))
-    result = load(ir::tensorType(tensor), pointer, index);
-  else
+  else if (Value pointer = buffers.lookup(tensor)) {
+    RankedTensorType type = ir::tensorType(tensor);
+    auto read = [&] { return readMemory(type, pointer, index); };
+    result = fromMemory(rowKeeper ? rowKeeper->keep(*this, tensor, index, read)
+                                  : read(),
+                        type.getElementType());
+  } else
     result = emit(tensor.getDefiningOp(),
                   cast<OpResult>(tensor).getResultNumber(), index);
   return setElementAt(tensor, index, result);

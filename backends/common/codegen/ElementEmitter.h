@@ -39,6 +39,17 @@ public:
                              llvm::ArrayRef<Index> input, unsigned level) = 0;
 };
 
+/// Keeps what is read in a row for later reads of the same elements.
+class RowKeeper {
+public:
+  virtual ~RowKeeper() = default;
+  /// Element `index` of `tensor`, in its storage type; `read` reads it from
+  /// memory.
+  virtual mlir::Value keep(ElementEmitter &emitter, mlir::Value tensor,
+                           llvm::ArrayRef<Index> index,
+                           llvm::function_ref<mlir::Value()> read) = 0;
+};
+
 /// An extreme and its position (i64) along the reduced loop.
 struct Found {
   mlir::Value value, position;
@@ -100,6 +111,8 @@ public:
     reducedLaneLoop = loop;
     laneReducer = reducer;
   }
+  /// `keeper` sees all reads of memory.
+  void setRowKeeper(RowKeeper *keeper) { rowKeeper = keeper; }
   /// `step` threads share an arg_reduce: each examines every `step`-th element
   /// from its own `first` (i64) on, and `sharer` combines the results. There
   /// are at least as many elements as threads.
@@ -204,8 +217,8 @@ private:
   static constexpr unsigned kFirstDynamicLoop = 1u << 16;
 
   bool isVaryingLoop(unsigned loop);
-  mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer,
-                   llvm::ArrayRef<Index> index);
+  mlir::Value readMemory(mlir::RankedTensorType type, mlir::Value pointer,
+                         llvm::ArrayRef<Index> index);
   bool hasDynamicLanes(const Index &offset);
   mlir::Type loadedType(mlir::RankedTensorType type, const Index &offset);
   mlir::Value loadAt(mlir::RankedTensorType type, mlir::Value pointer,
@@ -269,6 +282,7 @@ private:
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   LaneReducer *laneReducer = nullptr;
+  RowKeeper *rowKeeper = nullptr;
   mlir::Value argFirst; // null: 0
   int64_t argStep = 1;
   ArgSharer *argSharer = nullptr;

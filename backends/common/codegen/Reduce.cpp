@@ -108,9 +108,10 @@ Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType,
   return builder.create<vector::ExtractOp>(loc, vector, ArrayRef<int64_t>{0});
 }
 
-/// If the elements of `x` along dimension `dim` are zero except at one position,
-/// that position; otherwise null. Such is where(iota == p, y, 0) if p is the
-/// same for the whole line, which may be inside of further where(.., .., 0).
+/// If the elements of `x` along dimension `dim` are zero except at one
+/// position, that position; otherwise null. Such is where(iota == p, y, 0) if p
+/// is the same for the whole line, which may be inside of further where(.., ..,
+/// 0).
 static Value onlyPosition(Value x, int64_t dim) {
   auto isAlong = [&](Value v) {
     auto iota = v.getDefiningOp<ir::IotaOp>();
@@ -153,9 +154,8 @@ Value ElementEmitter::emitOnlyElement(ir::ReduceOp op, IndexVector input,
   int64_t size = ir::tensorType(op.getX()).getDimSize(dim);
   Value at = emitCast(element(position, input),
                       ir::tensorType(position).getElementType(), i64);
-  Value isInside =
-      builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, at,
-                                    constantInt(at.getType(), size));
+  Value isInside = builder.create<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::ult, at, constantInt(at.getType(), size));
   input[dim] = dynamicIndex(clampIndex(at, size, /*wrapNegative=*/false));
   // Adding zero turns -0 into 0, as the loop does.
   Type elementType = op.getType().getElementType();

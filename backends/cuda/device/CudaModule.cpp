@@ -129,30 +129,40 @@ Status CudaModule::findKernel(const sinter_kernel_desc &kernel) {
     if (kernel.grid[i] > uint64_t(facts.maxGrid[i]) ||
         kernel.block[i] > uint64_t(facts.maxBlock[i]))
       return refused("dimension " + std::to_string(i) + " is too large");
-  if (kernel.sharedBytes > uint64_t(facts.maxSharedBytesOptIn))
-    return refused("a block has at most " +
-                   std::to_string(facts.maxSharedBytesOptIn) + " bytes");
   FunctionHandle function = nullptr;
   DriverResult code = driver.moduleGetFunction(&function, module_, kernel.name);
   if (code != result::success)
     return {SINTER_DEVICE_FAILED, std::string("the program's kernels lack ") +
                                       kernel.name + ": " +
                                       errorText(driver, code)};
-  if (kernel.sharedBytes > uint64_t(facts.maxSharedBytes)) {
-    code = driver.funcSetAttribute(function, functionMaxDynamicShared,
-                                   static_cast<int>(kernel.sharedBytes));
-    if (code != result::success)
-      return refused(errorText(driver, code));
-  }
+  const uint32_t sharedBytes = dynamicSharedBytes(kernel, function);
   uint32_t blocks = kernel.grid[0];
   if (kernel.flags & SINTER_KERNEL_PERSISTENT) {
-    Result<uint32_t> resident = residentBlocks(kernel, function);
+    Result<uint32_t> resident = residentBlocks(kernel, function, sharedBytes);
     if (!resident.ok())
       return refused(resident.status().message());
     blocks = *resident;
   }
-  functions_.push_back({function, blocks});
+  functions_.push_back({function, blocks, sharedBytes});
   return {};
+}
+
+/// What the kernel can use, or else what every kernel may have: static shared
+/// memory takes at most maxSharedBytes.
+uint32_t CudaModule::dynamicSharedBytes(const sinter_kernel_desc &kernel,
+                                        FunctionHandle function) const {
+  if (kernel.sharedBytes == 0)
+    return 0;
+  const DeviceFacts &facts = context_.facts();
+  const int optIn = facts.maxSharedBytesOptIn;
+  for (int64_t bytes : {int64_t(kernel.sharedBytes),
+                        int64_t(optIn) - facts.maxSharedBytes})
+    if (bytes > 0 && bytes <= optIn &&
+        context_.driver().funcSetAttribute(function, functionMaxDynamicShared,
+                                           static_cast<int>(bytes)) ==
+            result::success)
+      return static_cast<uint32_t>(bytes);
+  return 0;
 }
 
 /// More blocks on a multiprocessor than this hide little more latency, and make
@@ -160,7 +170,8 @@ Status CudaModule::findKernel(const sinter_kernel_desc &kernel) {
 static constexpr uint32_t mostBlocksPerMultiprocessor = 2;
 
 Result<uint32_t> CudaModule::residentBlocks(const sinter_kernel_desc &kernel,
-                                            FunctionHandle function) const {
+                                            FunctionHandle function,
+                                            uint32_t sharedBytes) const {
   const DeviceFacts &facts = context_.facts();
   if (!facts.hasCooperativeLaunch)
     return Status(SINTER_DEVICE_FAILED,
@@ -169,7 +180,7 @@ Result<uint32_t> CudaModule::residentBlocks(const sinter_kernel_desc &kernel,
   DriverResult code = context_.driver().occupancy(
       &blocks, function,
       static_cast<int>(kernel.block[0] * kernel.block[1] * kernel.block[2]),
-      kernel.sharedBytes);
+      sharedBytes);
   if (code != result::success)
     return Status(SINTER_DEVICE_FAILED, errorText(context_.driver(), code));
   if (blocks <= 0)
@@ -195,12 +206,12 @@ DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
   const sinter_kernel_desc &kernel = table_[number];
   for (uint32_t i = 0; i < kernel.numBuffers; ++i)
     parameters_[i] = const_cast<void **>(&buffers[i]);
-  const auto [handle, blocks] = functions_[number];
+  const auto [handle, blocks, sharedBytes] = functions_[number];
   const DriverTable &driver = context_.driver();
   if (kernel.flags & SINTER_KERNEL_PERSISTENT)
     return driver.launchCooperativeKernel(
         handle, blocks, kernel.grid[1], kernel.grid[2], kernel.block[0],
-        kernel.block[1], kernel.block[2], kernel.sharedBytes, stream,
+        kernel.block[1], kernel.block[2], sharedBytes, stream,
         parameters_.data());
   if (!isSerial && mayBeginEarly(kernel)) {
     LaunchAttribute attribute = {};
@@ -212,7 +223,7 @@ DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
                                  kernel.block[0],
                                  kernel.block[1],
                                  kernel.block[2],
-                                 kernel.sharedBytes,
+                                 sharedBytes,
                                  stream,
                                  &attribute,
                                  1};
@@ -220,7 +231,7 @@ DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
   }
   return driver.launchKernel(handle, blocks, kernel.grid[1], kernel.grid[2],
                              kernel.block[0], kernel.block[1], kernel.block[2],
-                             kernel.sharedBytes, stream, parameters_.data(),
+                             sharedBytes, stream, parameters_.data(),
                              nullptr);
 }
 

@@ -56,11 +56,17 @@ private:
   /// How many blocks of a persistent kernel the GPU runs at once; at most as
   /// many as are useful. Fails if it is none.
   rt::Result<uint32_t> residentBlocks(const sinter_kernel_desc &kernel,
-                                      FunctionHandle function) const;
+                                      FunctionHandle function,
+                                      uint32_t sharedBytes) const;
+  /// The dynamic shared memory of its blocks, which may be less than it can
+  /// use. Tells the driver.
+  uint32_t dynamicSharedBytes(const sinter_kernel_desc &kernel,
+                              FunctionHandle function) const;
 
   struct Function {
     FunctionHandle handle = nullptr;
-    uint32_t blocks = 0; // of a launch, along x
+    uint32_t blocks = 0;      // of a launch, along x
+    uint32_t sharedBytes = 0; // dynamic, of a block
   };
 
   const CudaContext &context_;

@@ -51,6 +51,12 @@ public:
   /// writes the same rows of result number `output`. Only for parts with rows.
   virtual bool readsOwnRows(unsigned input) const { return false; }
   virtual bool writesOwnRows(unsigned output) const { return false; }
+  /// The bytes of dynamic shared memory of a block of `blockThreads` threads
+  /// that it can use. It works with less, and asks how many the block has.
+  virtual int64_t dynamicBytes(const Intrinsics &intrinsics,
+                               int64_t blockThreads) const {
+    return 0;
+  }
   /// Emits the code of a thread. All workers of its blocks execute it.
   virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
                     llvm::ArrayRef<mlir::Value> outputs) = 0;

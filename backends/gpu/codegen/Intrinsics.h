@@ -70,6 +70,12 @@ public:
   /// The number of blocks of the grid: i32.
   virtual mlir::Value gridBlocks(mlir::OpBuilder &b,
                                  mlir::Location loc) const = 0;
+  /// The bytes of the block's dynamic shared memory: i32. A device with less
+  /// than the kernel can use gives less.
+  virtual mlir::Value dynamicSharedBytes(mlir::OpBuilder &b,
+                                         mlir::Location loc) const = 0;
+  /// The most bytes of shared memory that a block can have, on any device.
+  virtual int64_t mostSharedBytes() const = 0;
   /// Waits for all threads of the block, and shows them what each has written.
   virtual void barrier(mlir::OpBuilder &b, mlir::Location loc) const = 0;
   /// The same for the first `threads` threads of the block, whole warps.

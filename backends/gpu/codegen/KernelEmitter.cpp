@@ -241,6 +241,20 @@ private:
   Value block, thread;
 };
 
+int64_t dynamicBytes(ArrayRef<Stage> stages, const Intrinsics &intrinsics) {
+  int64_t bytes = 0;
+  auto visit = [&](const PlacedPart &placed, auto &self) -> void {
+    bytes =
+        std::max(bytes, placed.part->dynamicBytes(intrinsics, placed.workers));
+    for (const PlacedPart &next : placed.next)
+      self(next, self);
+  };
+  for (const Stage &stage : stages)
+    for (const PlacedPart &placed : stage.parts)
+      visit(placed, visit);
+  return bytes;
+}
+
 } // namespace
 
 LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
@@ -279,6 +293,8 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});
   kernel.setGrid(ArrayRef<int64_t>{blocks, 1, 1});
   kernel.setBlock(ArrayRef<int64_t>{blockThreads, 1, 1});
+  if (int64_t bytes = dynamicBytes(*stages, intrinsics))
+    kernel.setShared(bytes);
   return success();
 }
 

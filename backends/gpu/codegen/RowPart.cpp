@@ -6,12 +6,15 @@
 // group of threads holds the lanes of the reduction's tree (ReductionTree.h), a
 // few neighbouring lanes per thread. Each chunk of passes has its own group,
 // and all groups of a row are in one block. Elements that a thread read stay in
-// its registers for other uses in the row.
+// its registers for other uses in the row. If a row has more chunks than a
+// block has groups, there are several rounds, and elements stay in shared
+// memory (KeptElements.h).
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/ReductionTree.h"
 #include "backends/gpu/codegen/BlockPart.h"
+#include "backends/gpu/codegen/KeptElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,6 +42,9 @@ namespace {
 /// Threads of a group, if there are enough lanes.
 constexpr int64_t kGroupThreads = 16;
 constexpr int64_t kRowThreads = 128;
+/// The most of a row with several rounds. With more, a thread has too few
+/// registers for its pieces of a round.
+constexpr int64_t kRoundThreads = 800;
 /// A thread's piece of one pass; `loop` replaces the row's loop.
 struct Piece {
   unsigned loop;
@@ -68,6 +74,8 @@ public:
   bool writesOwnRows(unsigned output) const override {
     return writesRowsOf(*nest, unitLoops, output);
   }
+  int64_t dynamicBytes(const Intrinsics &intrinsics,
+                       int64_t blockThreads) const override;
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
   Value reduce(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
@@ -85,7 +93,10 @@ private:
   }
   Piece piece(ElementEmitter &emitter, Value position, int64_t pass,
               int64_t part);
-  std::vector<Piece> piecesOf(ElementEmitter &emitter, Value first);
+  void makePieces(ElementEmitter &emitter, Value first,
+                  llvm::function_ref<void(const Piece &)> visit);
+  void forPieces(ElementEmitter &emitter, Value first,
+                 llvm::function_ref<void(const Piece &, int64_t number)> body);
   SmallVector<Value> reduceChunk(ElementEmitter &emitter, ir::ReduceOp op,
                                  ArrayRef<Index> input, unsigned level,
                                  Value first);
@@ -104,8 +115,9 @@ private:
   void storePieces(ElementEmitter &emitter, Value first,
                    ArrayRef<Root *> results);
   Value chunkStart(ElementEmitter &emitter, Value chunk);
-  Index along(const Index &index, unsigned loop) const;
-  IndexVector along(ArrayRef<Index> index, unsigned loop) const;
+  IndexVector along(ArrayRef<Index> index, unsigned loop) const {
+    return replacedLoop(index, rowLoop, loop);
+  }
 
   std::shared_ptr<codegen::Nest> nest;
   const ir::Domain &domain;
@@ -120,7 +132,8 @@ private:
   int64_t rounds; // chunks per group
   int64_t rowThreads;
   int64_t rows = 1;
-  SmallVector<unsigned> unitLoops; // kept loops, outermost first
+  SmallVector<unsigned> unitLoops;  // kept loops, outermost first
+  std::optional<KeptElements> kept; // if there are several rounds
 
   // While code is emitted.
   Threads *t = nullptr;
@@ -130,6 +143,7 @@ private:
   Value isActive;            // this thread has a row; null: always
   std::vector<Piece> pieces; // of the row, if there is one round
   Value exchange;            // the block's shared memory
+  Value laneAddress;         // of this thread's first lane of group 0 there
   Type exchangedElement;     // what is in it
 };
 
@@ -145,9 +159,13 @@ RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
   group = isVector ? lanes / vector : std::min(lanes, kGroupThreads);
   parts = lanes / (group * vector);
   chunks = llvm::divideCeil(llvm::divideCeil(size, lanes), kChunkPasses);
-  groups = std::min(chunks, kMaxBlockThreads / group);
-  rounds = llvm::divideCeil(chunks, groups);
+  rounds = chunks * group <= kMaxBlockThreads
+               ? 1
+               : llvm::divideCeil(chunks, kRoundThreads / group);
+  groups = llvm::divideCeil(chunks, rounds);
   rowThreads = group * groups;
+  if (rounds > 1)
+    kept.emplace(*nest, rowLoop, rounds, passes() * parts, vector);
   for (auto [loop, loopSize] : llvm::enumerate(domain.sizes)) {
     if (loopSize == 1 || domain.isReduced(loop))
       continue;
@@ -191,9 +209,25 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   setLoopsToStep(emitter, threads, unitLoops, row);
   pieces.clear();
   if (rounds == 1)
-    pieces = piecesOf(emitter, chunkStart(emitter, groupHere));
+    makePieces(emitter, chunkStart(emitter, groupHere),
+               [&](const Piece &piece) { pieces.push_back(piece); });
   emitter.setLaneReducer(rowLoop, this);
+  if (kept)
+    kept->begin(emitter, threads);
   emitRow(emitter);
+}
+
+/// Beside what the groups exchange.
+int64_t RowPart::dynamicBytes(const Intrinsics &intrinsics,
+                              int64_t blockThreads) const {
+  if (!kept)
+    return 0;
+  int64_t widest = 32;
+  for (auto op : nest->body.getOps<ir::ReduceOp>())
+    widest = std::max<int64_t>(
+        widest, op.getType().getElementType().getIntOrFloatBitWidth());
+  int64_t exchanged = (groups * lanes + 1) * widest / 8;
+  return kept->bytes(intrinsics.mostSharedBytes() - exchanged, blockThreads);
 }
 
 void RowPart::emitRow(ElementEmitter &emitter) {
@@ -250,15 +284,11 @@ void RowPart::emitSteps(ElementEmitter &emitter, unsigned level,
   }
   if (rounds == 1)
     return storePieces(emitter, nullptr, results);
-  auto loop =
-      b.create<scf::ForOp>(t->loc, number(0), number(rounds), number(1));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  emitter.pushFrame();
-  Value round = t->narrow(loop.getInductionVar());
-  Value chunk = t->add(t->mul(round, groups), groupHere);
-  storePieces(emitter, chunkStart(emitter, chunk), results);
-  emitter.popFrame();
+  kept->forRounds({}, [&](Value round, ValueRange) {
+    Value chunk = t->add(t->mul(round, groups), groupHere);
+    storePieces(emitter, chunkStart(emitter, chunk), results);
+    return SmallVector<Value>();
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -299,44 +329,45 @@ Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
   return result;
 }
 
-/// The pieces of the chunk in which this thread's positions begin at `first`,
-/// pass by pass.
-std::vector<Piece> RowPart::piecesOf(ElementEmitter &emitter, Value first) {
-  std::vector<Piece> list;
+/// Calls `visit` with the pieces of the chunk in which this thread's positions
+/// begin at `first`, pass by pass.
+void RowPart::makePieces(ElementEmitter &emitter, Value first,
+                         llvm::function_ref<void(const Piece &)> visit) {
   for (int64_t pass = 0; pass < passes(); ++pass) {
     Value position = first;
     if (pass > 0)
       position = t->b.create<arith::AddIOp>(
           t->loc, first, emitter.constantInt(t->b.getI64Type(), pass * lanes));
     for (int64_t part = 0; part < parts; ++part)
-      list.push_back(piece(emitter, position, pass, part));
+      visit(piece(emitter, position, pass, part));
   }
-  return list;
 }
 
-Index RowPart::along(const Index &index, unsigned loop) const {
-  int64_t coefficient = index.coefficient(rowLoop);
-  if (coefficient == 0)
-    return index;
-  Index rest{index.constant, {}};
-  for (auto term : index.terms)
-    if (term.first != rowLoop)
-      rest.terms.push_back(term);
-  return rest + Index::loop(loop).scaled(coefficient);
+/// Emits `body` for each piece and its number, with the lanes of its vector.
+/// `first` as for makePieces; null: the pieces of the row.
+void RowPart::forPieces(
+    ElementEmitter &emitter, Value first,
+    llvm::function_ref<void(const Piece &, int64_t number)> body) {
+  int64_t number = 0;
+  auto visit = [&](const Piece &piece) {
+    emitter.setLanes(piece.loop, vector);
+    if (kept)
+      kept->enterPiece(piece.loop, number);
+    body(piece, number++);
+    if (kept)
+      kept->leavePiece();
+    emitter.clearLanes();
+  };
+  if (first)
+    makePieces(emitter, first, visit);
+  else
+    llvm::for_each(pieces, visit);
 }
 
-IndexVector RowPart::along(ArrayRef<Index> index, unsigned loop) const {
-  IndexVector result;
-  for (const Index &i : index)
-    result.push_back(along(i, loop));
-  return result;
-}
-
-/// `first` as for piecesOf; null: the pieces of the row.
+/// `first` as for forPieces.
 void RowPart::storePieces(ElementEmitter &emitter, Value first,
                           ArrayRef<Root *> results) {
-  for (const Piece &piece : first ? piecesOf(emitter, first) : pieces) {
-    emitter.setLanes(piece.loop, vector);
+  forPieces(emitter, first, [&](const Piece &piece, int64_t) {
     SmallVector<Value> values;
     for (Root *root : results)
       values.push_back(
@@ -346,8 +377,7 @@ void RowPart::storePieces(ElementEmitter &emitter, Value first,
         emitter.store(value, root->type, root->pointer,
                       along(root->write, piece.loop));
     });
-    emitter.clearLanes();
-  }
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -394,18 +424,16 @@ SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
   Type element = op.getType().getElementType();
   emitter.setLanes(rowLoop, vector);
   Value none = emitter.splat(emitter.identity(op.getKind(), element));
+  emitter.clearLanes();
   SmallVector<Value> sums(parts, none);
-  for (auto [number, piece] :
-       llvm::enumerate(first ? piecesOf(emitter, first) : pieces)) {
-    emitter.setLanes(piece.loop, vector);
+  forPieces(emitter, first, [&](const Piece &piece, int64_t number) {
     Value x = emitter.splat(
         emitter.reducedElement(op, along(input, piece.loop), level));
     if (piece.inside)
       x = t->select(piece.inside, x, none);
     Value &sum = sums[number % parts];
     sum = emitter.combine(op.getKind(), element, sum, x);
-  }
-  emitter.clearLanes();
+  });
   return sums;
 }
 
@@ -416,7 +444,6 @@ Value RowPart::reduceOverGroups(ElementEmitter &emitter, ir::ReduceOp op,
                                 ArrayRef<Index> input, unsigned level) {
   ir::ReduceKind kind = op.getKind();
   Type element = op.getType().getElementType();
-  OpBuilder &b = t->b;
   SmallVector<Value> sums;
   if (rounds == 1) {
     bool isRepeated = false; // inside a loop over other reduced dimensions
@@ -425,29 +452,23 @@ Value RowPart::reduceOverGroups(ElementEmitter &emitter, ir::ReduceOp op,
     sums = reduceChunk(emitter, op, input, level, nullptr);
     sums = addChunks(emitter, op, {}, sums, isRepeated);
   } else {
-    // One loop: code in sequence would keep the elements of all rounds in
+    // In a loop: code in sequence would keep the elements of all rounds in
     // registers from one reduction to the next, more than there are. A group
     // beyond the last chunk adds the identity, which changes nothing.
     emitter.setLanes(rowLoop, vector);
     SmallVector<Value> none(parts,
                             emitter.splat(emitter.identity(kind, element)));
     emitter.clearLanes();
-    auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(rounds),
-                                     t->number(1), none);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    emitter.pushFrame();
-    Value chunk = t->add(t->mul(loop.getInductionVar(), groups), groupHere);
-    SmallVector<Value> partial =
-        reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
-    emitter.popFrame();
-    SmallVector<Value> before(loop.getRegionIterArgs());
-    b.create<scf::YieldOp>(t->loc, addChunks(emitter, op, before, partial,
-                                             /*isRepeated=*/true));
-    sums.assign(loop.getResults().begin(), loop.getResults().end());
+    sums = kept->forRounds(none, [&](Value round, ValueRange before) {
+      Value chunk = t->add(t->mul(round, groups), groupHere);
+      SmallVector<Value> partial =
+          reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
+      return addChunks(emitter, op, SmallVector<Value>(before), partial,
+                       /*isRepeated=*/true);
+    });
   }
-  Value whole = t->elementAddress(exchange, exchangedElement,
-                                  t->number(groups * lanes));
+  Value whole =
+      t->elementAddress(exchange, exchangedElement, t->number(groups * lanes));
   t->when(isInFirstWarp(), [&] {
     Value sum = combineLanes(emitter, kind, element, sums);
     t->when(t->isLess(inRow, 1), [&] { t->store(sum, whole); });
@@ -467,6 +488,7 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
   OpBuilder &b = t->b;
   exchangedElement = Threads::exchangedType(emitter.computeType(element));
   exchange = t->beginExchange(exchangedElement, groups * lanes + 1, isRepeated);
+  laneAddress = t->elementAddress(exchange, exchangedElement, t->narrow(lane));
   t->when(isActive, [&] {
     for (auto [part, value] : llvm::enumerate(partial))
       t->store(value, sumAddress(groupHere, part));
@@ -482,8 +504,8 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
   emitter.setLanes(rowLoop, vector);
   for (int64_t number = 0; number < groups; ++number)
     for (int64_t part = 0; part < parts; ++part) {
-      Value loaded = t->load(partial[part].getType(),
-                             sumAddress(t->number(number), part));
+      Value loaded =
+          t->load(partial[part].getType(), sumAddress(t->number(number), part));
       if (static_cast<int64_t>(result.size()) < parts)
         result.push_back(loaded);
       else
@@ -497,9 +519,9 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
 /// The address in the exchange of a group's sum in lane number `part` of this
 /// thread.
 Value RowPart::sumAddress(Value groupNumber, int64_t part) {
-  Value at = t->add(t->mul(groupNumber, lanes), t->narrow(lane));
-  return t->elementAddress(exchange, exchangedElement,
-                           part ? t->add(at, t->number(part * group)) : at);
+  return t->elementAddress(
+      laneAddress, exchangedElement,
+      t->add(t->mul(groupNumber, lanes), t->number(part * group)));
 }
 
 } // namespace

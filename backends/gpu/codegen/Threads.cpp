@@ -160,8 +160,31 @@ Value Threads::beginExchange(Type element, int64_t count, bool isRepeated) {
         loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
         Attribute(), /*alignment=*/16, intrinsics.sharedSpace());
   }
+  return addressOf(global);
+}
+
+/// Emits it where it dominates the whole kernel.
+Value Threads::addressOf(LLVM::GlobalOp global) {
+  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
   return b.create<LLVM::AddressOfOp>(loc, global);
+}
+
+Value Threads::beginDynamic() {
+  if (hadExchange)
+    barrier();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name = (kernel.getName() + "_dynamic").str();
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!global) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    global = b.create<LLVM::GlobalOp>(
+        loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+        LLVM::Linkage::External, name, Attribute(), /*alignment=*/16,
+        intrinsics.sharedSpace());
+  }
+  return addressOf(global);
 }
 
 Value Threads::elementAddress(Value array, Type element, Value position) {
@@ -185,8 +208,8 @@ static unsigned alignmentOf(Type exchanged) {
 
 Value Threads::load(Type type, Value address) {
   Type exchanged = exchangedType(type);
-  Value value = b.create<LLVM::LoadOp>(loc, exchanged, address,
-                                       alignmentOf(exchanged));
+  Value value =
+      b.create<LLVM::LoadOp>(loc, exchanged, address, alignmentOf(exchanged));
   return exchanged == type ? value
                            : b.create<arith::TruncIOp>(loc, type, value);
 }

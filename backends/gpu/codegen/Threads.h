@@ -60,6 +60,9 @@ public:
   void afterOthers() { hadExchange = true; }
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
                              mlir::Value position);
+  /// The block's dynamic shared memory, aligned to 16 bytes. A barrier comes
+  /// first if threads may still use it.
+  mlir::Value beginDynamic();
   /// Move elements of type `type`, scalars or vectors, to and from an exchange.
   /// Booleans are bytes there (exchanged type). Vectors are aligned to their
   /// size, but at most to 16 bytes.
@@ -77,6 +80,7 @@ public:
 private:
   mlir::Value count(mlir::Value i32);
   mlir::Value shuffleWord(mlir::Value word, int64_t mask);
+  mlir::Value addressOf(mlir::LLVM::GlobalOp global);
   bool hadExchange = false, isPartOfBlock;
   mlir::LLVM::LLVMFuncOp kernel;
 };

@@ -39,6 +39,8 @@ Value *lowerRegister(const IntrinsicCall &call) {
             -1);
     return index < 0 ? nullptr : component(offset, index);
   }
+  if (name == "dynamic_smem_size")
+    return component(offsetof(sinter_sim_functions, dynamicSharedBytes), 0);
   if (name == "warpsize")
     return call.i32(32);
   if (name == "smid" || name == "gridid")
@@ -151,6 +153,9 @@ std::string inlinePtxName(StringRef text) {
   auto [opcode, operands] = text.split(' ');
   SmallVector<StringRef> list;
   operands.split(list, ',', -1, /*KeepEmpty=*/false);
+  if (StringRef source = list.empty() ? "" : list.back().trim();
+      opcode == "mov.u32" && list.size() == 2 && source.consume_front("%"))
+    return ("read.ptx.sreg." + source).str();
   for (auto [number, operand] : enumerate(list))
     if (operand.trim() != ("$" + Twine(number)).str())
       return "";

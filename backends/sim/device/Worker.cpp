@@ -75,6 +75,7 @@ void Worker::beginLaunch(const LaunchContext &context) {
   const Launch &launch = *context.launch;
   std::memcpy(table_.functions.blockDim, launch.block, sizeof launch.block);
   std::memcpy(table_.functions.gridDim, launch.grid, sizeof launch.grid);
+  table_.functions.dynamicSharedBytes = launch.sharedBytes;
   numThreads_ = launch.block[0] * launch.block[1] * launch.block[2];
 }
 

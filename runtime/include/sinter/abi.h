@@ -333,9 +333,11 @@ typedef struct sinter_kernel_desc {
   /* CUDA and sim: blocks, threads of a block; 0 for the CPU. Parameters are the
    * addresses of the launch's slices, in order. */
   uint32_t grid[3], block[3];
-  uint32_t sharedBytes; /* dynamic shared memory of a block */
-  uint32_t numBuffers;  /* slices of a launch */
-  uint32_t flags;       /* of sinter_kernel_flag; 0 for the CPU */
+  /* Dynamic shared memory that a block can use; a device with less gives less,
+   * and the kernel asks how much it has. */
+  uint32_t sharedBytes;
+  uint32_t numBuffers; /* slices of a launch */
+  uint32_t flags;      /* of sinter_kernel_flag; 0 for the CPU */
   uint32_t reserved;
 } sinter_kernel_desc;
 

@@ -163,6 +163,7 @@ struct sinter_sim_functions {
   /* Of the thread that is being started. Its code reads them first, before the
    * next thread's replace them. */
   uint32_t threadId[3], blockId[3], blockDim[3], gridDim[3];
+  uint32_t dynamicSharedBytes, reserved;
   uint8_t *shared; /* the block's shared memory: static part, dynamic part */
 
   /* A kernel that is called with null buffers calls this and nothing else. */

@@ -57,6 +57,11 @@ public:
     FAIL("only a persistent kernel asks");
     return {};
   }
+  Value dynamicSharedBytes(OpBuilder &, Location) const override {
+    FAIL("only long rows ask");
+    return {};
+  }
+  int64_t mostSharedBytes() const override { return 64 << 10; }
   void barrier(OpBuilder &b, Location loc) const override {
     b.create<ROCDL::BarrierOp>(loc);
   }
