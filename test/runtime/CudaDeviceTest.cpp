@@ -265,6 +265,19 @@ TEST_CASE("cuda: kernels that cannot be loaded or launched are named",
   large.kernel.sharedBytes = 100000;
   CHECK(device->loadKernels(large.artifact).ok());
   CHECK(fake.numFunctionAttributes == 1);
+  // More than the device has beside 48 KiB of static memory: it gets less.
+  large.kernel.sharedBytes = 300000;
+  fake.kernels["twice"] = [](void **) {};
+  {
+    auto module = device->loadKernels(large.artifact);
+    REQUIRE(module.ok());
+    CHECK(fake.numFunctionAttributes == 2);
+    auto stream = device->createStream();
+    void *buffers[] = {nullptr, nullptr};
+    REQUIRE(device->launch(**stream, **module, 0, buffers, 1).ok());
+    REQUIRE(device->synchronize(**stream).ok());
+    CHECK(fake.launches.back().sharedBytes == 232448 - 49152);
+  }
   OneKernel wide;
   wide.kernel.block[1] = 64;
   checkLine(device->loadKernels(wide.artifact).status(), SINTER_DEVICE_FAILED,

@@ -61,11 +61,11 @@ public:
   }
   Value dynamicSharedBytes(OpBuilder &b, Location loc) const override {
     return b
-        .create<LLVM::InlineAsmOp>(
-            loc, TypeRange(b.getI32Type()), ValueRange(),
-            "mov.u32 $0, %dynamic_smem_size;", "=r",
-            /*has_side_effects=*/false, /*is_align_stack=*/false,
-            LLVM::AsmDialectAttr(), ArrayAttr())
+        .create<LLVM::InlineAsmOp>(loc, TypeRange(b.getI32Type()), ValueRange(),
+                                   "mov.u32 $0, %dynamic_smem_size;", "=r",
+                                   /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false,
+                                   LLVM::AsmDialectAttr(), ArrayAttr())
         .getResult(0);
   }
   int64_t mostSharedBytes() const override { return 227 << 10; }

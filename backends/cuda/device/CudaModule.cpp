@@ -155,8 +155,8 @@ uint32_t CudaModule::dynamicSharedBytes(const sinter_kernel_desc &kernel,
     return 0;
   const DeviceFacts &facts = context_.facts();
   const int optIn = facts.maxSharedBytesOptIn;
-  for (int64_t bytes : {int64_t(kernel.sharedBytes),
-                        int64_t(optIn) - facts.maxSharedBytes})
+  for (int64_t bytes :
+       {int64_t(kernel.sharedBytes), int64_t(optIn) - facts.maxSharedBytes})
     if (bytes > 0 && bytes <= optIn &&
         context_.driver().funcSetAttribute(function, functionMaxDynamicShared,
                                            static_cast<int>(bytes)) ==
@@ -217,22 +217,16 @@ DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
     LaunchAttribute attribute = {};
     attribute.id = launchProgrammaticSerialization;
     attribute.programmaticSerializationAllowed = 1;
-    const LaunchConfig config = {blocks,
-                                 kernel.grid[1],
-                                 kernel.grid[2],
-                                 kernel.block[0],
-                                 kernel.block[1],
-                                 kernel.block[2],
-                                 sharedBytes,
-                                 stream,
-                                 &attribute,
-                                 1};
+    const LaunchConfig config = {blocks,          kernel.grid[1],
+                                 kernel.grid[2],  kernel.block[0],
+                                 kernel.block[1], kernel.block[2],
+                                 sharedBytes,     stream,
+                                 &attribute,      1};
     return driver.launchKernelEx(&config, handle, parameters_.data(), nullptr);
   }
   return driver.launchKernel(handle, blocks, kernel.grid[1], kernel.grid[2],
                              kernel.block[0], kernel.block[1], kernel.block[2],
-                             sharedBytes, stream, parameters_.data(),
-                             nullptr);
+                             sharedBytes, stream, parameters_.data(), nullptr);
 }
 
 CudaModule::~CudaModule() {

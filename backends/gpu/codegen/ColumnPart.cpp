@@ -492,8 +492,8 @@ SmallVector<Value> ColumnPart::reduceTogether(ElementEmitter &emitter,
     return totals;
   t->barrier();
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    Type type = vector > 1 ? Type(VectorType::get({vector}, sum.compute))
-                           : sum.compute;
+    Type type =
+        vector > 1 ? Type(VectorType::get({vector}, sum.compute)) : sum.compute;
     totals[i] =
         t->load(type, slot(sums, i, perRound, t->number(perRound), column));
   }
@@ -531,9 +531,8 @@ SmallVector<Value> ColumnPart::addRound(ElementEmitter &emitter,
   t->b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next;
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value value = t->load(
-        sum.compute,
-        slot(sums, i, perRound, loop.getInductionVar(), t->thread));
+    Value value = t->load(sum.compute, slot(sums, i, perRound,
+                                            loop.getInductionVar(), t->thread));
     next.push_back(emitter.combine(sum.kind, sum.element,
                                    loop.getRegionIterArgs()[i], value));
   }
