@@ -149,6 +149,8 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createChunkRows(&context.target, context.devices));
+  functions.addPass(
+      passes::createSplitAttention(&context.target, context.devices));
   functions.addPass(passes::createSplitContractions(&context.target));
   // Contractions come first: a library call may include a whole reduction.
   functions.addPass(
@@ -156,6 +158,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createSplitReductions());
   functions.addPass(passes::createSplitScans());
   functions.addPass(passes::createFuseLoops());
+  functions.addPass(passes::createFuseRows(&context.target, context.devices));
   functions.addPass(passes::createFuseOutputs());
   functions.addPass(passes::createFuseCasts());
   functions.addPass(passes::createFuseSiblings(&context.target));

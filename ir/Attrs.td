@@ -46,7 +46,7 @@ def Sinter_KernelKind : Sinter_Enum<"KernelKind", "how a generated kernel is org
   I32EnumAttrCase<"scatter", 3>, I32EnumAttrCase<"window_grad", 4>, I32EnumAttrCase<"scan", 5>,
   I32EnumAttrCase<"sort", 6>, I32EnumAttrCase<"matmul", 7>, I32EnumAttrCase<"conv", 8>,
   I32EnumAttrCase<"multi", 9>, I32EnumAttrCase<"staged", 10>,
-  I32EnumAttrCase<"persistent", 11>]>;
+  I32EnumAttrCase<"persistent", 11>, I32EnumAttrCase<"rows", 12>]>;
 def Sinter_KernelKindAttr : Sinter_EnumAttr<Sinter_KernelKind, "kernel_kind">;
 
 def Sinter_LibraryCallKind : Sinter_Enum<"LibraryCallKind", "which function of a library is called", [

@@ -170,6 +170,8 @@ public:
     case KernelKind::staged:
     case KernelKind::persistent:
       return verifyParts();
+    case KernelKind::rows:
+      return verifyRows();
     }
     return error() << "has an unknown kind";
   }
@@ -268,6 +270,29 @@ private:
         return error() << "must yield each result of '" << part.getName()
                        << "' once";
     return success();
+  }
+
+  LogicalResult verifyRows() {
+    KernelOp last;
+    int64_t count = 0;
+    for (Operation &part : body.without_terminator()) {
+      if (part.hasTrait<Alias>())
+        continue;
+      last = dyn_cast<KernelOp>(part);
+      if (!last)
+        return error() << "must consist of kernels";
+      ++count;
+      for (Value result : part.getResults())
+        if (llvm::count(results, result) > 1)
+          return error() << "yields a result of '" << part.getName()
+                         << "' twice";
+    }
+    if (count < 2)
+      return error() << "needs two kernels or more";
+    for (Value result : results)
+      if (!result.getDefiningOp<KernelOp>())
+        return error() << "must yield results of its kernels";
+    return verifyYieldsOnce(*last);
   }
 
   LogicalResult verifyParts() {

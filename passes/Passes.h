@@ -8,9 +8,11 @@
 
 #include "passes/fuse/ChunkRows.h"
 #include "passes/fuse/FuseEpilogues.h"
+#include "passes/fuse/FuseRows.h"
 #include "passes/fuse/FuseSiblings.h"
 #include "passes/fuse/FuseStages.h"
 #include "passes/fuse/PersistentKernel.h"
+#include "passes/fuse/SplitAttention.h"
 #include "passes/fuse/SplitContractions.h"
 #include "passes/layout/MergeContractions.h"
 #include "passes/place/PlaceOps.h"

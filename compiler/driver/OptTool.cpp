@@ -117,9 +117,14 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(
+      [&] { return passes::createFuseRows(set.main.get(), set.devices); });
+  mlir::registerPass(
       [&] { return passes::createFuseSiblings(set.main.get()); });
   mlir::registerPass(
       [&] { return passes::createFuseStages(set.main.get(), set.devices); });
+  mlir::registerPass([&] {
+    return passes::createSplitAttention(set.main.get(), set.devices);
+  });
   mlir::registerPass(
       [&] { return passes::createSplitContractions(set.main.get()); });
   mlir::registerPass([&] {

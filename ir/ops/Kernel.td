@@ -37,6 +37,7 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
     | `multi` | kernels that are independent of each other |
     | `staged` | kernels that run in order; each may read results of earlier ones, and is little work for one block |
     | `persistent` | the same, but all blocks of a GPU compute each of the kernels, and wait for each other in between |
+    | `rows` | kernels that run in order: each block computes one row of all of them, and keeps what only they read |
 
     C1: body arguments have the operands' types. C2: yielded values have the results' types.
     C3: kinds loop, reduce, matmul and conv have a domain, the others none.
@@ -47,6 +48,9 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
     C10: kinds multi, staged and persistent consist of kernels (staged and persistent: at least two), which read body
     arguments (staged and persistent: also results of earlier kernels), and yield each of their results once; a
     persistent one may also have aliases of such results.
+    C11: kind rows consists of kernels, at least two, and aliases of their results. It yields results once or not at all,
+    and each of the last kernel's. The rows of a tensor are equal, consecutive stretches of its elements; a kernel reads
+    only row i of what another one computed to compute its own row i.
     ```mlir
     %y = sinter.kernel loop(%x) over <[8] views [(d0) -> (d0)]> : (tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%a: tensor<8xf32>):

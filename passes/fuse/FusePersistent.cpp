@@ -26,16 +26,6 @@ namespace sinter::passes {
 
 namespace {
 
-/// The value whose bytes `value` is.
-Value withoutAliases(Value value) {
-  while (Operation *def = value.getDefiningOp()) {
-    if (!def->hasTrait<ir::Alias>())
-      break;
-    value = def->getOperand(0);
-  }
-  return value;
-}
-
 /// The kernels of a function, and which must come before which.
 class StageGraph {
 public:

@@ -47,17 +47,20 @@ bool mayBeFirst(ir::KernelOp fusion) {
     return llvm::all_of(fusion.getBody().front().getOps<ir::DotGeneralOp>(),
                         isOfVector);
   return mayBeStage(fusion) || kind == ir::KernelKind::concat ||
-         kind == ir::KernelKind::staged;
+         kind == ir::KernelKind::rows || kind == ir::KernelKind::staged;
 }
 
-/// True when it is little work for one block: sums of some thousands of
-/// elements, a few numbers, but not updates of parameters.
-bool isSmall(ir::KernelOp fusion) {
-  constexpr int64_t kMostWritten = 1024;
+/// True when `second` is little work for one block: sums of some thousands of
+/// elements, a few numbers, but not updates of parameters. Behind a product of
+/// a vector it is work on a vector, which has few blocks in any case.
+bool isSmall(ir::KernelOp second, ir::KernelOp first) {
+  constexpr int64_t kMostWritten = 1024, kMostOfVector = 4096;
   int64_t written = 0;
-  for (Value output : fusion.getOutputs())
+  for (Value output : second.getOutputs())
     written += ir::tensorType(output).getNumElements();
-  return elementsRead(fusion) <= kSmallElements && written <= kMostWritten;
+  bool isOfVector = first.getKind() == ir::KernelKind::matmul;
+  return elementsRead(second) <= kSmallElements &&
+         written <= (isOfVector ? kMostOfVector : kMostWritten);
 }
 
 /// True when `second` computes the new value of a state whose old value is read
@@ -136,10 +139,10 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
         getOperation().getBody().front().getOps<ir::KernelOp>());
     int64_t joined = 0;
     for (ir::KernelOp second : fusions) {
-      if (!mayBeStage(second) || !isSmall(second))
+      if (!mayBeStage(second))
         continue;
       ir::KernelOp first = firstStageOf(second);
-      if (!first)
+      if (!first || !isSmall(second, first))
         continue;
       join(first, second);
       ++joined;

@@ -22,6 +22,15 @@ using namespace mlir;
 
 namespace sinter::passes {
 
+Value withoutAliases(Value value) {
+  while (Operation *def = value.getDefiningOp()) {
+    if (!def->hasTrait<ir::Alias>())
+      break;
+    value = def->getOperand(0);
+  }
+  return value;
+}
+
 int64_t elementsRead(ir::KernelOp fusion) {
   int64_t elements = 0;
   for (Value input : fusion.getInputs())

@@ -13,6 +13,9 @@ namespace sinter::passes {
 /// True when `use` returns the new value of a state from the function.
 bool isNewState(mlir::OpOperand &use);
 
+/// The value whose bytes `value` is.
+mlir::Value withoutAliases(mlir::Value value);
+
 /// A kernel that reads no more elements than this costs little more than its
 /// launch.
 constexpr int64_t kSmallElements = 16384;

@@ -45,6 +45,18 @@ def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def SplitAttention : Pass<"sinter-split-attention", "::mlir::func::FuncOp"> {
+  let summary = "Split the keys of attention with one query, so that all blocks have work";
+  let description = [{
+    A softmax between a product of vectors and another one is cut into stretches of keys. Each has a maximum,
+    a sum, and a product with its values, in float32; these are combined at the end. The number of stretches
+    depends on the shape alone. Only for targets whose launches are expensive: tools that have a
+    target register the pass with it; without one nothing is split.
+  }];
+  let constructor = "::sinter::passes::createSplitAttention(nullptr, {})";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def SplitContractions : Pass<"sinter-split-contractions", "::mlir::func::FuncOp"> {
   let summary = "Split long sums of products with few results, so that all blocks have work";
   let description = [{
@@ -107,6 +119,17 @@ def FuseSiblings : Pass<"sinter-fuse-siblings", "::mlir::func::FuncOp"> {
     tensors: the gradients of a normalisation's parameters with that of its input.
   }];
   let constructor = "::sinter::passes::createFuseSiblings(nullptr)";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def FuseRows : Pass<"sinter-fuse-rows", "::mlir::func::FuncOp"> {
+  let summary = "Make one kernel of the products and the softmax of an attention with one query";
+  let description = [{
+    A product of vectors, a reduction along the rows of its result, and a product of vectors with the rows
+    that the reduction computes become one kernel of kind rows. Only for targets whose launches are expensive:
+    tools that have a target register the pass with it; without one nothing is done.
+  }];
+  let constructor = "::sinter::passes::createFuseRows(nullptr, {})";
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 

@@ -76,19 +76,18 @@ int64_t stretchesOf(ir::DotGeneralOp dot) {
   return stretches;
 }
 
-namespace {
-
-/// Cuts dimension `dim` of `value` into `count` stretches, which become a new
-/// dimension before it. A cast is applied after the cut.
-Value cut(OpBuilder &b, Location loc, Value value, int64_t dim, int64_t count) {
+Value cutDimension(OpBuilder &b, Location loc, Value value, int64_t dim,
+                   int64_t count) {
   if (auto cast = value.getDefiningOp<ir::CastOp>())
-    return ir::castTo(b, loc, cut(b, loc, cast.getX(), dim, count),
+    return ir::castTo(b, loc, cutDimension(b, loc, cast.getX(), dim, count),
                       cast.getType().getElementType());
   SmallVector<int64_t> shape(ir::tensorType(value).getShape());
   shape[dim] /= count;
   shape.insert(shape.begin() + dim, count);
   return ir::reshapeTo(b, loc, value, shape);
 }
+
+namespace {
 
 /// The dimension of the stretches, then `dims` as they are numbered after the
 /// cut of `cutDim`.
@@ -131,8 +130,8 @@ private:
     SmallVector<int64_t> shape(dot.getType().getShape());
     shape.insert(shape.begin(), stretches);
     OperationState state(loc, ir::DotGeneralOp::getOperationName());
-    state.addOperands({cut(b, loc, dot.getLhs(), lhsDim, stretches),
-                       cut(b, loc, dot.getRhs(), rhsDim, stretches)});
+    state.addOperands({cutDimension(b, loc, dot.getLhs(), lhsDim, stretches),
+                       cutDimension(b, loc, dot.getRhs(), rhsDim, stretches)});
     state.addTypes(ir::withShape(dot.getType(), shape));
     state.addAttributes(dot->getAttrs()); // those about precision, too
     auto parts = cast<ir::DotGeneralOp>(b.create(state));

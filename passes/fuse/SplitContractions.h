@@ -21,6 +21,11 @@ bool isOfVector(ir::DotGeneralOp dot);
 /// computes it; 1 if it is left whole.
 int64_t stretchesOf(ir::DotGeneralOp dot);
 
+/// Cuts dimension `dim` of `value` into `count` stretches, which become a new
+/// dimension before it. A cast is applied after the cut.
+mlir::Value cutDimension(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Value value, int64_t dim, int64_t count);
+
 /// Splits the contractions for which `target` generates kernels. It must
 /// outlive the pass; without one nothing is split.
 std::unique_ptr<mlir::Pass> createSplitContractions(const Target *target);

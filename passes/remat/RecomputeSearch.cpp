@@ -19,7 +19,8 @@ constexpr unsigned kMaxTrials = 20;
 bool isContraction(ir::FusionOpInterface fusion) {
   auto kernel = dyn_cast<ir::KernelOp>(*fusion);
   return !kernel || kernel.getKind() == ir::KernelKind::matmul ||
-         kernel.getKind() == ir::KernelKind::conv;
+         kernel.getKind() == ir::KernelKind::conv ||
+         kernel.getKind() == ir::KernelKind::rows;
 }
 
 class Search {

@@ -376,3 +376,42 @@ func.func @c10_persistent_alias(%x: tensor<4x8xf32>) {
   }
   return
 }
+
+// -----
+
+// kernel C11: kind rows has at least two kernels.
+func.func @c11_one(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{of kind rows needs two kernels or more}}
+  %0 = sinter.kernel rows(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %b = sinter.kernel loop(%a) over <[4, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%c: tensor<4x8xf32>):
+      %d = sinter.exp %c : tensor<4x8xf32>
+      sinter.yield %d : tensor<4x8xf32>
+    }
+    sinter.yield %b : tensor<4x8xf32>
+  }
+  return
+}
+
+// -----
+
+// kernel C11: the results of the last kernel of kind rows are yielded.
+func.func @c11_last(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{of kind rows must yield each result of 'sinter.kernel' once}}
+  %0 = sinter.kernel rows(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %b = sinter.kernel loop(%a) over <[4, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%c: tensor<4x8xf32>):
+      %d = sinter.exp %c : tensor<4x8xf32>
+      sinter.yield %d : tensor<4x8xf32>
+    }
+    %e = sinter.kernel loop(%b) over <[4, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%c: tensor<4x8xf32>):
+      %d = sinter.exp %c : tensor<4x8xf32>
+      sinter.yield %d : tensor<4x8xf32>
+    }
+    sinter.yield %b : tensor<4x8xf32>
+  }
+  return
+}

@@ -128,7 +128,9 @@ void addAttentions(std::vector<OpCase> &cases) {
                                            {{2}, 3, 3, 4, 4},
                                            {{2}, 3, 5, 4, 2},
                                            {{2, 3}, 5, 5, 2, 2},
-                                           {{1, 2}, 7, 3, 5, 1}}) {
+                                           {{1, 2}, 7, 3, 5, 1},
+                                           {{2, 3}, 1, 37, 8, 5},
+                                           {{2}, 1, 256, 4, 4}}) {
     auto shape = [&](int64_t rows, int64_t columns) {
       Dims dims(s.batch);
       dims.push_back(rows);

@@ -186,11 +186,10 @@ Value ElementEmitter::toMemory(Value value, Type elementType) {
 Value ElementEmitter::address(RankedTensorType type, Value pointer,
                               const Index &offset) {
   Type element = storageType(type.getElementType());
-  auto pointerType = LLVM::LLVMPointerType::get(builder.getContext());
   Value position = indexValue(offset);
-  Type resultType = pointerType;
+  Type resultType = pointer.getType(); // in any address space
   if (auto vector = dyn_cast<VectorType>(position.getType()))
-    resultType = LLVM::getFixedVectorType(pointerType, vector.getNumElements());
+    resultType = LLVM::getFixedVectorType(resultType, vector.getNumElements());
   return builder.create<LLVM::GEPOp>(loc, resultType, element, pointer,
                                      ArrayRef<LLVM::GEPArg>{position});
 }

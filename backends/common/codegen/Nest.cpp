@@ -345,6 +345,44 @@ private:
 
 static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
                      ArrayRef<unsigned> outputs,
+                     std::vector<KernelPart> &parts);
+
+/// The part of a kernel of kind rows.
+static KernelPart rowsPart(Block &body, ArrayRef<unsigned> inputs,
+                           ArrayRef<unsigned> outputs) {
+  KernelPart part;
+  part.buffers.push_back({llvm::to_vector(inputs), llvm::to_vector(outputs)});
+  Operation *yield = body.getTerminator();
+  llvm::DenseMap<Value, unsigned> numbers;
+  for (BlockArgument argument : body.getArguments())
+    numbers[argument] = argument.getArgNumber();
+  for (Operation &member : body.without_terminator()) {
+    auto kernel = dyn_cast<ir::KernelOp>(member);
+    if (!kernel) { // an alias: the same bytes
+      numbers[member.getResult(0)] = numbers.lookup(member.getOperand(0));
+      continue;
+    }
+    SmallVector<unsigned> own, results;
+    for (Value input : kernel.getInputs())
+      own.push_back(numbers.lookup(input));
+    for (Value output : kernel.getOutputs()) {
+      unsigned number = body.getNumArguments();
+      auto yielded = llvm::find(yield->getOperands(), output);
+      number += yielded - yield->operand_begin();
+      if (yielded == yield->operand_end()) {
+        number += part.kept.size();
+        part.kept.push_back(output);
+      }
+      numbers[output] = number;
+      results.push_back(number);
+    }
+    addParts(kernel, own, results, part.chain);
+  }
+  return part;
+}
+
+static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
+                     ArrayRef<unsigned> outputs,
                      std::vector<KernelPart> &parts) {
   Block &body = fusion.getBody().front();
   ir::KernelKind kind = fusion.getKind();
@@ -371,6 +409,11 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
       }
       addParts(part, partInputs, partOutputs, parts);
     }
+    return;
+  }
+  if (kind == ir::KernelKind::rows) {
+    parts.push_back(
+        rowsPart(body, llvm::to_vector(inputs), llvm::to_vector(outputs)));
     return;
   }
   if (ir::hasDomain(kind)) {

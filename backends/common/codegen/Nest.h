@@ -91,6 +91,11 @@ struct KernelPart {
   std::shared_ptr<Nest> nest;
   mlir::Operation *solo = nullptr; // if there is no nest
   llvm::SmallVector<PartBuffers, 1> buffers;
+  /// The kernels of a kernel of kind rows, in order; it has neither of the
+  /// above. Their buffers are those of this part by number: its inputs, its
+  /// outputs, and then `kept`, the results that only the chain reads.
+  std::vector<KernelPart> chain{};
+  llvm::SmallVector<mlir::Value> kept{};
 };
 
 /// The parts of an exec.kernel that has one stage, in the order of their first

@@ -35,16 +35,28 @@ bool NvidiaTarget::isCalled(Operation *op) const {
   if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
     return false;
   // The product of one vector is limited by memory, and as a kernel it includes
-  // more of the ops after it. Batches of them are attention's.
+  // more of the ops after it. So are products of a batch of vectors, those of
+  // attention with one query.
   if (auto dot = dyn_cast<ir::DotGeneralOp>(op))
-    return libraries.matmul &&
-           !(dot.getLhsBatch().empty() && passes::isOfVector(dot));
+    return libraries.matmul && !passes::isOfVector(dot);
   return libraries.conv && ir::tensorType(op->getOperand(0)).getRank() <= 5;
+}
+
+/// Whether `op` is attention with one query and without a gradient, which is
+/// limited by memory: a kernel is as fast (FuseRows). Where the program itself
+/// is in 16 bits, the parts of an attention are float32, so a kernel would read
+/// the values in float32.
+static bool isOneQuery(Operation *op) {
+  auto attention = dyn_cast<ir::AttentionOp>(op);
+  if (!attention || !attention.getStats().use_empty())
+    return false;
+  RankedTensorType query = ir::tensorType(attention.getQuery());
+  return query.getElementType().isF32() && query.getShape().end()[-2] == 1;
 }
 
 bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
-    return libraries.conv && passes::isPlainAttention(op) &&
+    return libraries.conv && !isOneQuery(op) && passes::isPlainAttention(op) &&
            passes::isLibraryAttention(op, narrow) && passes::hasFiniteMask(op);
   auto grad = dyn_cast<ir::GeluGradOp>(op);
   return isa<ir::GeluOp>(op) ||

@@ -68,7 +68,9 @@ std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
 
 /// Whether the nest reduces along contiguous rows, which threads share.
 bool hasSharedRows(const codegen::Nest &nest);
-std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
+/// `isAlone`: each row has a block of its own.
+std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest,
+                                         bool isAlone = false);
 
 /// Whether the nest finds the positions of extremes along rows that threads
 /// share.
@@ -91,6 +93,21 @@ createContractionPart(std::shared_ptr<codegen::Nest> nest,
 bool isOfVector(const codegen::Contraction &contraction);
 std::unique_ptr<BlockPart> createVectorPart(std::shared_ptr<codegen::Nest> nest,
                                             codegen::Contraction &&contraction);
+
+/// The blocks of a part that computes rows, one each.
+struct RowBlocks {
+  int64_t rows, threads;
+};
+/// The product of a vector and a matrix, or a batch of them, of which each
+/// block computes a row: whole products of the batch, or a stretch of one.
+std::unique_ptr<BlockPart>
+createVectorRowPart(std::shared_ptr<codegen::Nest> nest, RowBlocks blocks);
+
+/// The kernels of a kernel of kind rows: products of vectors, and reductions
+/// along contiguous rows; null if another one is among them. A block computes a
+/// row of one after the other, and what only they read stays in its shared
+/// memory.
+std::unique_ptr<BlockPart> createRowsPart(const codegen::KernelPart &part);
 
 /// Whether neighbouring results share too few operands to be worth shared
 /// memory: depthwise convolutions, outer products.

@@ -18,6 +18,8 @@ namespace {
 
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part,
                                    const Intrinsics &intrinsics) {
+  if (!part.chain.empty())
+    return createRowsPart(part);
   if (!part.nest) {
     for (auto *create : {createScanPart, createSortPart})
       if (std::unique_ptr<BlockPart> shared = create(part.solo))

@@ -53,7 +53,7 @@ struct Piece {
 
 class RowPart : public BlockPart, codegen::LaneReducer {
 public:
-  explicit RowPart(std::shared_ptr<codegen::Nest> nest);
+  RowPart(std::shared_ptr<codegen::Nest> nest, bool isAlone);
 
   int64_t threads() const override {
     int64_t wanted = llvm::alignTo(rowThreads, kWarpThreads);
@@ -84,7 +84,7 @@ public:
 private:
   /// Whether a block has several rows. Groups that exchange through shared
   /// memory need a block for their row alone.
-  bool sharesBlock() const { return groups <= 2; }
+  bool sharesBlock() const { return groups <= 2 && !isAlone; }
   int64_t rowsPerBlock(int64_t blockThreads) const {
     return sharesBlock() && rows > 1 ? blockThreads / rowThreads : 1;
   }
@@ -121,6 +121,7 @@ private:
 
   std::shared_ptr<codegen::Nest> nest;
   const ir::Domain &domain;
+  bool isAlone; // no other row is in its block
   unsigned rowLoop;
   int64_t size;   // steps of the row's loop
   int64_t lanes;  // of the tree
@@ -147,8 +148,8 @@ private:
   Type exchangedElement;     // what is in it
 };
 
-RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
-    : nest(std::move(nestIn)), domain(nest->domain),
+RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn, bool isAlone)
+    : nest(std::move(nestIn)), domain(nest->domain), isAlone(isAlone),
       rowLoop(*nest->reductionLoop()), size(domain.sizes[rowLoop]),
       lanes(codegen::reductionLanes(size)) {
   // Vectors of four lanes for every type: 16 bytes of the most common one.
@@ -526,8 +527,9 @@ Value RowPart::sumAddress(Value groupNumber, int64_t part) {
 
 } // namespace
 
-std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest) {
-  return std::make_unique<RowPart>(std::move(nest));
+std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest,
+                                         bool isAlone) {
+  return std::make_unique<RowPart>(std::move(nest), isAlone);
 }
 
 } // namespace sinter::gpu

@@ -140,9 +140,17 @@ Value Threads::beginExchange(Type element, int64_t count, bool isRepeated) {
   if (hadExchange || isRepeated)
     barrier();
   hadExchange = true;
+  return sharedArray("_shared", element, count);
+}
+
+Value Threads::keptArray(unsigned number, Type element, int64_t count) {
+  return sharedArray("_kept" + std::to_string(number), element, count);
+}
+
+Value Threads::sharedArray(StringRef suffix, Type element, int64_t count) {
   // Parts of a kernel run in different blocks and share the declaration.
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = (kernel.getName() + "_shared").str();
+  std::string name = (kernel.getName() + suffix).str();
   int64_t sizeBytes =
       count * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   OpBuilder::InsertionGuard guard(b);

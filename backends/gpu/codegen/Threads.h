@@ -56,6 +56,9 @@ public:
   /// read an earlier exchange, or this one of the previous round
   /// (`isRepeated`).
   mlir::Value beginExchange(mlir::Type element, int64_t count, bool isRepeated);
+  /// Array number `number` of `count` elements in the block's shared memory,
+  /// which no exchange uses.
+  mlir::Value keptArray(unsigned number, mlir::Type element, int64_t count);
   /// Tells that these threads have exchanged values before.
   void afterOthers() { hadExchange = true; }
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
@@ -79,6 +82,8 @@ public:
 
 private:
   mlir::Value count(mlir::Value i32);
+  mlir::Value sharedArray(llvm::StringRef suffix, mlir::Type element,
+                          int64_t count);
   mlir::Value shuffleWord(mlir::Value word, int64_t mask);
   mlir::Value addressOf(mlir::LLVM::GlobalOp global);
   bool hadExchange = false, isPartOfBlock;

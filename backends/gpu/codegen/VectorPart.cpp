@@ -16,6 +16,9 @@
 // The order of a sum depends only on the shape of the product and the layout of
 // the matrix.
 //
+// As a part of a kernel of kind rows, each block computes its row of the
+// results instead: a stretch of the columns of one product, or all of them.
+//
 //===----------------------------------------------------------------------===//
 #include "backends/gpu/codegen/BlockPart.h"
 #include "backends/gpu/codegen/ContractionEpilogue.h"
@@ -67,13 +70,16 @@ std::optional<Contraction> withVectorFirst(Contraction contraction) {
 
 class VectorPart : public BlockPart {
 public:
-  VectorPart(std::shared_ptr<codegen::Nest> nest, Contraction &&product);
+  VectorPart(std::shared_ptr<codegen::Nest> nest, Contraction &&product,
+             std::optional<RowBlocks> rows = std::nullopt);
 
   int64_t threads() const override { return ownThreads; }
   int64_t workers(int64_t blockThreads) const override {
     return isAlongDepth ? blockThreads : ownThreads;
   }
   int64_t blocks(int64_t blockThreads) const override {
+    if (rows)
+      return rows->rows;
     return isAlongDepth ? llvm::divideCeil(results() * lanes, blockThreads)
                         : contraction.size(ProductDim::batch) * columnTiles();
   }
@@ -87,11 +93,20 @@ private:
            contraction.size(ProductDim::columns);
   }
   int64_t depth() const { return contraction.size(ProductDim::depth); }
+  /// The columns that blocks of one product share, or those of a block's row.
+  int64_t blockColumns() const {
+    return rows ? results() / rows->rows
+                : contraction.size(ProductDim::columns);
+  }
+  /// The number of the product of a block's row, and its first column.
+  std::pair<Value, Value> rowBegin() const {
+    int64_t parts = contraction.size(ProductDim::columns) / blockColumns();
+    return {t->div(t->block, parts),
+            t->mul(t->rem(t->block, parts), blockColumns())};
+  }
 
   // Along the columns: `lanes` threads have the columns of a tile.
-  int64_t columnPieces() const {
-    return contraction.size(ProductDim::columns) / piece;
-  }
+  int64_t columnPieces() const { return blockColumns() / piece; }
   int64_t columnTiles() const {
     return llvm::divideCeil(columnPieces(), lanes);
   }
@@ -99,7 +114,11 @@ private:
   void chooseTile();
 
   void emitAlongDepth(ArrayRef<Value> inputs, ArrayRef<Value> outputs);
+  void emitResult(ArrayRef<Value> inputs, ArrayRef<Value> outputs, Value lane,
+                  Value product, Value column, Value isResult);
   void emitAlongColumns(ArrayRef<Value> inputs, ArrayRef<Value> outputs);
+  void emitColumns(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
+                   Value product, Value begin, Value tile, bool isRepeated);
   void store(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
              ArrayRef<Value> batch, Value column, Value sum);
 
@@ -124,6 +143,7 @@ private:
   std::shared_ptr<codegen::Nest> nest;
   Contraction contraction;
   ContractionEpilogue epilogue;
+  std::optional<RowBlocks> rows; // nothing: blocks share all results
   bool isAlongDepth;
   int64_t piece;       // elements of the matrix that a thread loads at once
   int64_t vectorPiece; // the same for the vector, along the depth
@@ -137,14 +157,16 @@ private:
 };
 
 VectorPart::VectorPart(std::shared_ptr<codegen::Nest> nestIn,
-                       Contraction &&product)
+                       Contraction &&product, std::optional<RowBlocks> rows)
     : nest(std::move(nestIn)), contraction(std::move(product)),
-      epilogue(nest, contraction) {
+      epilogue(nest, contraction), rows(rows) {
   PiecesOfTile matrix =
                    piecesOf(contraction, contraction.b, ProductDim::columns),
                vector = piecesOf(contraction, contraction.a, ProductDim::rows);
   isAlongDepth = matrix.isAlongDepth;
   piece = matrix.elements;
+  while (!isAlongDepth && blockColumns() % piece != 0)
+    piece /= 2;
   vectorPiece = isAlongDepth && vector.isAlongDepth
                     ? std::min(vector.elements, piece)
                     : 1;
@@ -162,7 +184,9 @@ void VectorPart::chooseTile() {
         std::min(kWarpThreads, static_cast<int64_t>(llvm::bit_floor(
                                    static_cast<uint64_t>(depth() / piece))));
     int64_t warps = llvm::divideCeil(results() * lanes, kWarpThreads);
-    ownThreads = kWarpThreads;
+    ownThreads = rows ? rows->threads : kWarpThreads;
+    if (rows)
+      return;
     while (ownThreads < kThreads &&
            warps * kWarpThreads >= 2 * ownThreads * kManyBlocks)
       ownThreads *= 2;
@@ -172,6 +196,11 @@ void VectorPart::chooseTile() {
       piece *
       ir::elementSizeBytes(ir::tensorType(contraction.b.base).getElementType());
   auto most = static_cast<int64_t>(llvm::PowerOf2Ceil(columnPieces()));
+  if (rows) {
+    ownThreads = rows->threads;
+    lanes = std::min(most, ownThreads);
+    return;
+  }
   lanes = std::min({kLineBytes / bytes, kWarpThreads, most});
   ownThreads = kThreads;
   while (depth() < kLeastSteps * stride() && lanes < std::min(most, ownThreads))
@@ -322,21 +351,47 @@ void VectorPart::emit(Threads &threads, ArrayRef<Value> inputs,
 
 void VectorPart::emitAlongDepth(ArrayRef<Value> inputs,
                                 ArrayRef<Value> outputs) {
-  int64_t together = t->blockThreads / lanes; // results of a block
+  int64_t together = t->blockThreads / lanes; // results of a block at a time
   Value lane = t->rem(t->thread, lanes);
-  Value own = t->add(t->mul(t->block, together), t->div(t->thread, lanes));
   // Lanes without a result compute the last one, too: all take part in
   // shuffles.
+  auto among = [&](Value own, int64_t count, Value &isResult) {
+    if (count % together == 0)
+      return own;
+    isResult = t->isLess(own, count);
+    return t->select(isResult, own, t->number(count - 1));
+  };
   Value isResult;
-  Value result = own;
-  if (results() % together != 0) {
-    isResult = t->isLess(own, results());
-    result = t->select(isResult, own, t->number(results() - 1));
+  if (!rows) {
+    Value own = t->add(t->mul(t->block, together), t->div(t->thread, lanes));
+    Value result = among(own, results(), isResult);
+    Value column = t->rem(result, blockColumns());
+    return emitResult(inputs, outputs, lane, t->div(result, blockColumns()),
+                      column, isResult);
   }
-  int64_t columns = contraction.size(ProductDim::columns);
-  Value column = t->rem(result, columns);
-  SmallVector<Value> batch = splitIndex(*t, t->div(result, columns),
-                                        contraction.loopsOf(ProductDim::batch));
+  Value group = t->div(t->thread, lanes);
+  auto [product, begin] = rowBegin();
+  auto emitRound = [&](Value own) {
+    Value column = among(own, blockColumns(), isResult);
+    emitResult(inputs, outputs, lane, product, t->add(begin, column), isResult);
+  };
+  if (blockColumns() <= together)
+    return emitRound(group);
+  auto loop = t->b.create<scf::ForOp>(
+      t->loc, t->number(0), t->number(llvm::alignTo(blockColumns(), together)),
+      t->number(together));
+  OpBuilder::InsertionGuard guard(t->b);
+  t->b.setInsertionPointToStart(loop.getBody());
+  emitRound(t->add(loop.getInductionVar(), group));
+}
+
+/// Computes the result at `column` of product number `product`, and stores it
+/// if `isResult` holds.
+void VectorPart::emitResult(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
+                            Value lane, Value product, Value column,
+                            Value isResult) {
+  SmallVector<Value> batch =
+      splitIndex(*t, product, contraction.loopsOf(ProductDim::batch));
   int64_t pieces = depth() / piece, rounds = llvm::divideCeil(pieces, lanes);
   Value isInLast = pieces % lanes == 0
                        ? Value()
@@ -357,12 +412,35 @@ void VectorPart::emitAlongDepth(ArrayRef<Value> inputs,
 
 void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
                                   ArrayRef<Value> outputs) {
+  if (!rows)
+    return emitColumns(inputs, outputs, t->div(t->block, columnTiles()),
+                       nullptr, t->rem(t->block, columnTiles()),
+                       /*isRepeated=*/false);
+  auto [product, begin] = rowBegin();
+  if (columnTiles() == 1)
+    return emitColumns(inputs, outputs, product, begin, t->number(0),
+                       /*isRepeated=*/false);
+  auto loop = t->b.create<scf::ForOp>(t->loc, t->number(0),
+                                      t->number(columnTiles()), t->number(1));
+  OpBuilder::InsertionGuard guard(t->b);
+  t->b.setInsertionPointToStart(loop.getBody());
+  emitColumns(inputs, outputs, product, begin, loop.getInductionVar(),
+              /*isRepeated=*/true);
+}
+
+/// Computes tile number `tile` of the block's columns of product number
+/// `product`, of which column `begin` (null: 0) is the first.
+void VectorPart::emitColumns(ArrayRef<Value> inputs, ArrayRef<Value> outputs,
+                             Value product, Value begin, Value tile,
+                             bool isRepeated) {
   OpBuilder &b = t->b;
   Value lane = t->rem(t->thread, lanes);
   Value first = t->div(t->thread, lanes); // step of the sum
-  Value tile = t->rem(t->block, columnTiles());
-  SmallVector<Value> batch = splitIndex(*t, t->div(t->block, columnTiles()),
-                                        contraction.loopsOf(ProductDim::batch));
+  SmallVector<Value> batch =
+      splitIndex(*t, product, contraction.loopsOf(ProductDim::batch));
+  auto inProduct = [&](Value column) {
+    return begin ? t->add(begin, column) : column;
+  };
   Value firstPiece = t->mul(tile, lanes);
   Value ownPiece = t->add(firstPiece, lane);
   // Threads without columns compute the last ones, too: all take part in
@@ -376,7 +454,7 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
                        ? Value()
                        : t->isLess(first, depth() - (rounds - 1) * stride());
   Value sum = sumUp(
-      inputs, batch, t->mul(readPiece, piece), rounds, isInLast,
+      inputs, batch, inProduct(t->mul(readPiece, piece)), rounds, isInLast,
       [&](Value round) { return t->add(t->mul(round, stride()), first); });
   for (int64_t mask = kWarpThreads / 2; mask >= lanes; mask /= 2)
     sum = t->addElements(sum, t->shuffleXor(sum, mask));
@@ -384,9 +462,8 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
   // The sums of `parts` groups of threads, each for the whole tile.
   int64_t width = lanes * piece,
           parts = ownThreads / std::max(lanes, kWarpThreads);
-  int64_t columns = contraction.size(ProductDim::columns);
   int64_t bytes = sumType.getIntOrFloatBitWidth() / 8;
-  Value array = t->beginExchange(sumType, parts * width, /*isRepeated=*/false);
+  Value array = t->beginExchange(sumType, parts * width, isRepeated);
   Value part = t->div(t->thread, std::max(lanes, kWarpThreads));
   Value at = t->add(t->mul(part, width), t->mul(lane, piece));
   Value isWriter;
@@ -397,14 +474,14 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
                             std::min<int64_t>(16, piece * bytes));
   });
   t->barrier();
-  for (int64_t begin = 0; begin < width; begin += ownThreads) {
-    Value own = begin ? t->add(t->thread, t->number(begin)) : t->thread;
+  for (int64_t from = 0; from < width; from += ownThreads) {
+    Value own = from ? t->add(t->thread, t->number(from)) : t->thread;
     Value column = t->add(t->mul(firstPiece, piece), own);
     Value isColumn;
-    if (width - begin < ownThreads)
+    if (width - from < ownThreads)
       isColumn = t->isLess(own, width);
     if (columnPieces() % lanes != 0)
-      isColumn = t->both(isColumn, t->isLess(column, columns));
+      isColumn = t->both(isColumn, t->isLess(column, blockColumns()));
     t->when(isColumn, [&] {
       Value total;
       for (int64_t i = 0; i < parts; ++i) {
@@ -415,7 +492,7 @@ void VectorPart::emitAlongColumns(ArrayRef<Value> inputs,
             bytes);
         total = total ? t->addElements(total, one) : one;
       }
-      store(inputs, outputs, batch, column, total);
+      store(inputs, outputs, batch, inProduct(column), total);
     });
   }
 }
@@ -439,6 +516,22 @@ std::unique_ptr<BlockPart> createVectorPart(std::shared_ptr<codegen::Nest> nest,
                                             Contraction &&contraction) {
   return std::make_unique<VectorPart>(
       std::move(nest), std::move(*withVectorFirst(std::move(contraction))));
+}
+
+std::unique_ptr<BlockPart>
+createVectorRowPart(std::shared_ptr<codegen::Nest> nest, RowBlocks blocks) {
+  std::optional<Contraction> read = Contraction::read(nest->body);
+  if (!read || !nest->indices.contains(read->op->getResult(0)))
+    return nullptr;
+  std::optional<Contraction> product = withVectorFirst(std::move(*read));
+  if (!product || !product->a.windows.empty() || !product->b.windows.empty())
+    return nullptr;
+  int64_t columns = product->size(ProductDim::columns),
+          results = product->size(ProductDim::batch) * columns;
+  if (results % blocks.rows != 0 || columns % (results / blocks.rows) != 0)
+    return nullptr;
+  return std::make_unique<VectorPart>(std::move(nest), std::move(*product),
+                                      blocks);
 }
 
 } // namespace sinter::gpu

@@ -33,6 +33,8 @@ def loss(b):
 @maker("attention", 23, weight=3)
 def attention(b):
     batch, queries, keys = b.r.between(1, 2), b.r.of([1, 3, 5, 8]), b.r.of([1, 3, 5, 8])
+    if queries == 1 and b.r.chance(0.4):  # one word after many
+        keys = b.r.of([37, 128, 256])
     heads, shared = b.r.of([(1, 1), (2, 1), (4, 2), (3, 3)])
     depth, width = b.r.of([1, 2, 4, 8]), b.r.of([1, 4, 5])
     asked = {"scale": b.maybe(0.7), "softcap": b.maybe(2.0, 0.2)}
