@@ -36,7 +36,7 @@ bool hasDomain(KernelKind kind);
 /// True when kernels of this kind consist of kernels that run in order.
 bool hasStages(KernelKind kind);
 
-/// Checks what code generators rely on: the constraints C3 to C10 of
+/// Checks what code generators rely on: the constraints C3 to C11 of
 /// `sinter.kernel`, also for the `exec.kernel` made of one. Reports the first
 /// violation as an error on the op.
 mlir::LogicalResult verifyKernel(KernelOpInterface kernel);

@@ -247,7 +247,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     last operand.
 
     C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` are both present or both absent, with
-    three positive numbers each. C4: the constraints C3 to C10 of `sinter.kernel`.
+    three positive numbers each. C4: the constraints C3 to C11 of `sinter.kernel`.
     ```mlir
     exec.kernel @k0_relu loop over <[8, 8] views [(d0, d1) -> (d0, d1)]> {
     ^bb0(%x: tensor<8x8xf32>):

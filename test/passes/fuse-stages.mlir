@@ -125,3 +125,25 @@ func.func @after_matrices(%x: tensor<2x64xf32> {sinter.input = "x"}, %w: tensor<
   }
   return %1 : tensor<2xf32>
 }
+
+// What follows a product of a vector may write a whole vector.
+// CHECK-LABEL: @whole_vector
+// CHECK: kernel staged
+// CHECK: sinter.dot_general
+// CHECK: sinter.reduce
+// CHECK-NOT: sinter.kernel
+func.func @whole_vector(%x: tensor<1x64xf32> {sinter.input = "x"}, %w: tensor<64x2048xf32> {sinter.input = "w"}) -> (tensor<1x2048xf32> {sinter.output = "y"}) {
+  %0 = sinter.kernel matmul(%x, %w) over <[1, 2048] views [(d0, d1) -> (0, d1)]> : (tensor<1x64xf32>, tensor<64x2048xf32>) -> tensor<1x2048xf32> {
+  ^bb0(%a: tensor<1x64xf32>, %b: tensor<64x2048xf32>):
+    %2 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<1x64xf32>, tensor<64x2048xf32>) -> tensor<1x2048xf32>
+    sinter.yield %2 : tensor<1x2048xf32>
+  }
+  %1 = sinter.kernel reduce(%0) over <[1, 2048] reduced [1] views [(d0, d1) -> (0, d1)]> : (tensor<1x2048xf32>) -> tensor<1x2048xf32> {
+  ^bb0(%a: tensor<1x2048xf32>):
+    %2 = sinter.reduce sum %a dims [1] : (tensor<1x2048xf32>) -> tensor<1xf32>
+    %3 = sinter.broadcast %2 dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+    %4 = sinter.sub %a, %3 : tensor<1x2048xf32>
+    sinter.yield %4 : tensor<1x2048xf32>
+  }
+  return %1 : tensor<1x2048xf32>
+}
