@@ -176,8 +176,8 @@ private:
           argument ? kernel.getInputs()[argument.getArgNumber()] : Value();
       if (!vector || withoutAliases(vector) != result ||
           (isFirst ? form->aOffset : form->bOffset) != 0 || stride != 1 ||
-          form->k != rowSize || form->batch.size() + 2 != strides.size() ||
-          !isDense(form->batch, strides, form->k))
+          form->k != rowSize || !isDense(form->batch, strides, form->k) ||
+          productOf(form->batch) != rows)
         continue;
       output = kernel;
       probabilities = result;
@@ -195,6 +195,13 @@ private:
       size *= batch[i];
     }
     return true;
+  }
+
+  static int64_t productOf(ArrayRef<int64_t> sizes) {
+    int64_t product = 1;
+    for (int64_t size : sizes)
+      product *= size;
+    return product;
   }
 
   bool isWorthIt() {

@@ -34,18 +34,24 @@ int64_t keptSteps(const Nest &nest) {
   return steps;
 }
 
-/// The threads of a block that computes one of `rows` rows of `part`.
+/// The threads of a block that computes one of `rows` rows of `part`: enough
+/// for its reductions, too.
 int64_t threadsFor(const codegen::KernelPart &part, int64_t rows) {
-  int64_t bytes = 1;
-  for (const codegen::KernelPart &member : part.chain)
+  int64_t bytes = 1, least = kWarpThreads;
+  for (const codegen::KernelPart &member : part.chain) {
     for (BlockArgument argument : member.nest->arguments) {
       RankedTensorType type = ir::tensorType(argument);
       bytes = std::max(bytes, type.getNumElements() *
                                   ir::elementSizeBytes(type.getElementType()));
     }
+    if (hasSharedRows(*member.nest))
+      least = std::max(least,
+                       createRowPart(member.nest, /*isAlone=*/true)->threads());
+  }
   auto pieces = static_cast<int64_t>(
       llvm::PowerOf2Ceil(llvm::divideCeil(bytes, rows * kPieceBytes)));
-  return std::clamp(pieces, kWarpThreads, kMostThreads);
+  return std::max(std::min(pieces, kMostThreads),
+                  static_cast<int64_t>(llvm::PowerOf2Ceil(least)));
 }
 
 class RowsPart : public BlockPart {
