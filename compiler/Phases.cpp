@@ -11,6 +11,7 @@
 #include "passes/Failure.h"
 #include "passes/Passes.h"
 #include "passes/layout/AlignContractions.h"
+#include "passes/layout/KeepRounded.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -138,6 +139,9 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   if (context.target.traits().hasTensorCores)
     pm.addPass(passes::createFoldConstants());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
+  // A limit on memory matters more than time.
+  if (!context.options.memoryLimitBytes)
+    pm.addPass(passes::createKeepRounded(&context.target, context.devices));
 }
 
 static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {

@@ -38,7 +38,8 @@ def Sinter_GeluFormAttr : Sinter_EnumAttr<Sinter_GeluForm, "gelu_form">;
 
 def Sinter_StateRole : Sinter_Enum<"StateRole", "what a state is for", [
   I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"buffer", 1>,
-  I32EnumAttrCase<"slot", 2>, I32EnumAttrCase<"accum", 3>]>;
+  I32EnumAttrCase<"slot", 2>, I32EnumAttrCase<"accum", 3>,
+  I32EnumAttrCase<"rounded", 4>]>;
 def Sinter_StateRoleAttr : Sinter_EnumAttr<Sinter_StateRole, "role">;
 
 def Sinter_KernelKind : Sinter_Enum<"KernelKind", "how a generated kernel is organized", [

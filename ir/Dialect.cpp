@@ -194,7 +194,12 @@ private:
       if (!state)
         return report(place, SinterDialect::kStateAttr)
                << "names " << symbol << ", which is not a sinter.state";
-      if (state.getType() != place.type)
+      auto type = dyn_cast<RankedTensorType>(state.getType()),
+           rows = dyn_cast<RankedTensorType>(place.type);
+      bool isInRows = state.getRole() == StateRole::rounded &&
+                      place.kind == "result" && type && rows &&
+                      hasRowsOf(type, rows);
+      if (state.getType() != place.type && !isInRows)
         return report(place, SinterDialect::kStateAttr)
                << "names " << symbol << " of type " << state.getType()
                << ", but the " << place.kind << " has type " << place.type;

@@ -58,6 +58,10 @@ int64_t numDevices(mlir::ModuleOp module);
 /// The `sinter.device` of a state or function.
 int64_t deviceNumber(mlir::Operation *op);
 
+/// Whether a tensor of type `rows` is the first rows of one of type `type`, or
+/// all of it.
+bool hasRowsOf(mlir::RankedTensorType type, mlir::RankedTensorType rows);
+
 } // namespace sinter::ir
 
 #endif // SINTER_IR_DIALECT_H

@@ -10,6 +10,7 @@
 #include "compiler/base/Process.h"
 #include "passes/Passes.h"
 #include "passes/layout/AlignContractions.h"
+#include "passes/layout/KeepRounded.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -112,6 +113,8 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass([&] {
     return passes::createMergeContractions(set.main.get(), set.devices);
   });
+  mlir::registerPass(
+      [&] { return passes::createKeepRounded(set.main.get(), set.devices); });
   mlir::registerPass(
       [&] { return passes::createChunkRows(set.main.get(), set.devices); });
   mlir::registerPass(

@@ -176,10 +176,12 @@ static void renameKernels(ModuleOp module, StringRef target) {
 }
 
 /// The states as text, such as "w : tensor<3x4xf32> param". All targets must
-/// agree on it.
+/// agree on it; each has its own rounded parameters.
 static std::vector<std::string> stateTexts(ModuleOp module) {
   std::vector<std::string> texts;
   for (auto state : module.getOps<ir::StateOp>()) {
+    if (state.getRole() == ir::StateRole::rounded)
+      continue;
     llvm::raw_string_ostream(texts.emplace_back())
         << (state.getOnnx() ? *state.getOnnx() : state.getSymName()) << " : "
         << state.getType() << " " << ir::stringifyStateRole(state.getRole());

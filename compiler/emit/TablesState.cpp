@@ -167,6 +167,8 @@ static uint32_t roleOf(ir::StateRole role) {
     return SINTER_STATE_SLOT;
   case ir::StateRole::accum:
     return SINTER_STATE_ACCUM;
+  case ir::StateRole::rounded:
+    return SINTER_STATE_ROUNDED;
   }
   return 0;
 }

@@ -69,7 +69,8 @@ static const char *spaceName(uint32_t space) {
 }
 
 static const char *roleName(uint32_t role) {
-  static const char *names[] = {"?", "param", "buffer", "slot", "accum"};
+  static const char *names[] = {"?",    "param", "buffer",
+                                "slot", "accum", "rounded"};
   return role < std::size(names) ? names[role] : "?";
 }
 

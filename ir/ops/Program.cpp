@@ -36,7 +36,22 @@ LogicalResult StateOp::verify() {
   if (getInit() && getInit()->getType() != type)
     return report("'init' has type ", getInit()->getType(), ", expected ",
                   type);
+  if (role == StateRole::rounded) {
+    if (!getOf() || getSlot() || getInit())
+      return report("a state of role rounded needs 'of', and has no 'slot' and "
+                    "no 'init'");
+    if (!type.getElementType().isF16() && !type.getElementType().isBF16())
+      return report("has type ", type, ", expected 16-bit floats");
+  }
   return success();
+}
+
+bool sinter::ir::hasRowsOf(RankedTensorType type, RankedTensorType rows) {
+  return type == rows ||
+         (type.getElementType() == rows.getElementType() &&
+          type.getRank() == rows.getRank() && type.getRank() > 0 &&
+          type.getDimSize(0) > rows.getDimSize(0) &&
+          type.getShape().drop_front() == rows.getShape().drop_front());
 }
 
 LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -47,6 +62,14 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!param || param.getRole() != StateRole::param)
     return Report(*this)("'of' names ", getOfAttr(),
                          ", which is not a state of role param");
+  if (getRole() != StateRole::rounded)
+    return success();
+  auto type = cast<RankedTensorType>(getType()),
+       wide = cast<RankedTensorType>(param.getType());
+  if (!wide.getElementType().isF32() ||
+      !hasRowsOf(type, wide.clone(type.getElementType())))
+    return Report(*this)("has type ", type, ", which does not hold ",
+                         getOfAttr(), " of type ", wide);
   return success();
 }
 

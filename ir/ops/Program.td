@@ -18,9 +18,15 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
     name, shape, element type or bytes. Without `init` a state starts as zeros. `reason` says why a
     parameter of the model is trained or not; `aliases` are other names of the same tensor.
 
-    C1: a state of role slot has `slot` (a name); `of` (the parameter, if it belongs to one) and `slot`
-    are only allowed with roles slot and accum. C2: `of` names a parameter.
-    C3: `init`, if present, has the type of the state.
+    A state of role rounded is the parameter `of`, rounded to 16 bits. No file holds it: the function @refresh
+    computes it from the parameter, and so does every function that computes a new value of the parameter. It
+    may have more rows than the parameter (elements of dimension 0); these are zero. A result for such a state
+    has the rows of the parameter, and the others keep their zeros.
+
+    C1: a state of role slot has `slot` (a name); `of` (the parameter, if it belongs to one) is only allowed
+    with roles slot, accum and rounded, and `slot` with slot and accum. C2: `of` names a parameter.
+    C3: `init`, if present, has the type of the state. C4: a state of role rounded has `of`, whose elements are
+    f32, and no `init`; its elements are f16 or bf16, and its shape is that of `of`, or has more rows.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
     ```

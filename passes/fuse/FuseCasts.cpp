@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// With 16-bit contractions each weight is rounded once per step, by as many
-// small kernels as there are weights. They are independent of each other.
-// Merged into one kernel of kind multi they are one launch at the head of the
-// program. The 16-bit weights then live from there on, which costs at most half
-// of the bytes of the weights. Legal, since these kernels read only arguments
-// of the function.
+// With 16-bit contractions each weight that KeepRounded leaves alone is rounded
+// once per step, by as many small kernels as there are weights. They are
+// independent of each other. Merged into one kernel of kind multi they are one
+// launch at the head of the program. The 16-bit weights then live from there
+// on, which costs at most half of the bytes of the weights. Legal, since these
+// kernels read only arguments of the function.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Fusion.h"

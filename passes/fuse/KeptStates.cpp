@@ -55,12 +55,18 @@ private:
   llvm::SmallDenseMap<Operation *, bool> known;
 };
 
+/// True when `use` leads to a new state: itself, or rounded to 16 bits.
+bool becomesState(OpOperand &use) {
+  auto cast = dyn_cast<ir::CastOp>(use.getOwner());
+  return isNewState(use) || (cast && llvm::all_of(cast->getUses(), isNewState));
+}
+
 } // namespace
 
 void readKeptStates(func::FuncOp func) {
   SmallVector<ir::WhereOp> selections;
   for (auto where : func.getBody().front().getOps<ir::WhereOp>())
-    if (!where->use_empty() && llvm::all_of(where->getUses(), isNewState))
+    if (!where->use_empty() && llvm::all_of(where->getUses(), becomesState))
       selections.push_back(where);
   for (ir::WhereOp where : selections) {
     Value after = where.getLhs(), condition = scalarCondition(where);

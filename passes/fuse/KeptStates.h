@@ -10,11 +10,11 @@
 
 namespace sinter::passes {
 
-/// Pattern: new state y = where(c, x, old), and all other uses of x only lead
-/// to such selections by the same c -> these uses read y, which equals x where
-/// it matters. A kernel then stores only one of the two values, as without the
-/// selection: the moments of Adam are both new states and operands of the new
-/// parameter.
+/// Pattern: new state y = where(c, x, old), perhaps also rounded, and all other
+/// uses of x only lead to such selections by the same c -> these uses read y,
+/// which equals x where it matters. A kernel then stores only one of the two
+/// values, as without the selection: the moments of Adam are both new states
+/// and operands of the new parameter.
 void readKeptStates(mlir::func::FuncOp func);
 
 } // namespace sinter::passes

@@ -30,6 +30,20 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def KeepRounded : Pass<"sinter-keep-rounded", "::mlir::ModuleOp"> {
+  let summary = "Keep weights that are rounded to 16 bits from step to step, on a GPU";
+  let description = [{
+    Each cast of a float32 parameter to 16 bits becomes a state of role rounded. Functions read the state. A
+    function that computes a new value of the parameter also computes the new value of the state, which is one
+    more result of the update's kernel. So no step begins by rounding all weights. The function @refresh computes
+    these states from the parameters, for use after anything but a run has written a parameter.
+
+    Where all readers append rows of zeros, the state has these rows. Parameters that are only concatenated are
+    left alone.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def MaskPadding : Pass<"sinter-mask-padding", "::mlir::func::FuncOp"> {
   let summary = "Compute on the padded result of a product instead of cutting it";
   let description = [{

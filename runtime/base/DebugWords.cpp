@@ -19,9 +19,11 @@ Result<bool> hasDebugWord(std::string_view word) {
   while (!rest.empty()) {
     std::string_view each = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(each.size() + 1, rest.size()));
-    if (each != separateSlicesWord && each != serialLaunchesWord)
-      return Status::invalid("SINTER_DEBUG: '" + std::string(each) +
-                             "' is not separate-slices or serial-launches");
+    if (each != freshWeightsWord && each != separateSlicesWord &&
+        each != serialLaunchesWord)
+      return Status::invalid(
+          "SINTER_DEBUG: '" + std::string(each) +
+          "' is not fresh-weights, separate-slices or serial-launches");
     isFound |= each == word;
   }
   return isFound;

@@ -17,6 +17,9 @@ namespace sinter::rt {
 
 /// Each value of a program has an allocation of its own.
 inline constexpr std::string_view separateSlicesWord = "separate-slices";
+/// Every run begins by rounding the weights again that the program keeps in 16
+/// bits.
+inline constexpr std::string_view freshWeightsWord = "fresh-weights";
 /// A kernel does not begin before the one before it has ended.
 inline constexpr std::string_view serialLaunchesWord = "serial-launches";
 

@@ -9,6 +9,8 @@
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/IndexChecks.h"
 
+#include "sinter/program_names.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -99,6 +101,29 @@ bool rangeFits(uint64_t offset, uint64_t size, uint64_t total) {
   return offset <= total && size <= total - offset;
 }
 
+/// Checks what holds for a state of role ROUNDED only, and that states after
+/// one are such states, too.
+Status checkRounded(const sinter_artifact &artifact, uint32_t index) {
+  const sinter_state_desc &state = artifact.states[index];
+  std::string who = std::string("state '") + state.tensor.name + "'";
+  if (!isRounded(state)) {
+    if (index && isRounded(artifact.states[index - 1]))
+      return corrupt(who + " comes after rounded parameters");
+    return {};
+  }
+  if (state.of >= index || artifact.states[state.of].role != SINTER_STATE_PARAM)
+    return corrupt(who + " is not of a parameter");
+  auto isRefresh = [](const sinter_entry &entry) {
+    return entry.name && std::strcmp(entry.name, SINTER_ENTRY_REFRESH) == 0 &&
+           !entry.numInputs && !entry.numOutputs;
+  };
+  if (state.initOffsetBytes != UINT64_MAX ||
+      std::none_of(artifact.entries, artifact.entries + artifact.numEntries,
+                   isRefresh))
+    return corrupt("nothing computes " + who);
+  return {};
+}
+
 Status checkStates(const sinter_artifact &artifact) {
   std::vector<const sinter_state_desc *> byOffset;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
@@ -106,7 +131,7 @@ Status checkStates(const sinter_artifact &artifact) {
     SINTER_RETURN_IF_ERROR(checkTensor(state.tensor, "state"));
     std::string who = std::string("state '") + state.tensor.name + "'";
     uint64_t size = state.tensor.sizeBytes;
-    if (state.role < SINTER_STATE_PARAM || state.role > SINTER_STATE_ACCUM)
+    if (state.role < SINTER_STATE_PARAM || state.role > SINTER_STATE_ROUNDED)
       return corrupt(who + " has the unknown role " + number(state.role));
     if (state.offsetBytes % 64 != 0 ||
         !rangeFits(state.offsetBytes, size, artifact.stateBytes))
@@ -123,6 +148,7 @@ Status checkStates(const sinter_artifact &artifact) {
         return corrupt(who + " belongs to state " + number(state.of) + " of " +
                        number(artifact.numStates));
     }
+    SINTER_RETURN_IF_ERROR(checkRounded(artifact, i));
     if (size)
       byOffset.push_back(&state);
   }
@@ -355,10 +381,19 @@ Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
 /// More than the number of targets that exist.
 static constexpr int mostTargets = 8;
 
+/// The number of states before those of role ROUNDED.
+static uint32_t numKept(const sinter_artifact &artifact) {
+  uint32_t count = artifact.numStates;
+  while (count && isRounded(artifact.states[count - 1]))
+    --count;
+  return count;
+}
+
 static Status checkSameStates(const sinter_artifact &a,
                               const sinter_artifact &b) {
-  bool same = a.numStates == b.numStates;
-  for (uint32_t i = 0; same && i < a.numStates; ++i) {
+  const uint32_t numA = numKept(a), numB = numKept(b);
+  bool same = numA == numB;
+  for (uint32_t i = 0; same && i < numA; ++i) {
     const sinter_state_desc &x = a.states[i], &y = b.states[i];
     same = std::strcmp(x.tensor.name, y.tensor.name) == 0 &&
            x.tensor.dtype == y.tensor.dtype && x.tensor.rank == y.tensor.rank &&
@@ -371,9 +406,8 @@ static Status checkSameStates(const sinter_artifact &a,
                      y.tensor.name + "' for " + b.target);
   }
   return same ? Status()
-              : corrupt("it has " + number(a.numStates) + " states for " +
-                        a.target + " and " + number(b.numStates) + " for " +
-                        b.target);
+              : corrupt("it has " + number(numA) + " states for " + a.target +
+                        " and " + number(numB) + " for " + b.target);
 }
 
 Status sinter::rt::checkArtifacts(const sinter_artifact &artifact) {

@@ -75,6 +75,12 @@ uint64_t sinter::rt::workspaceBytes(const sinter_artifact &artifact,
   return artifact.workspaces ? artifact.workspaces[place] : 0;
 }
 
+// They come after all others.
+bool sinter::rt::hasRounded(const sinter_artifact &artifact) {
+  return artifact.numStates &&
+         isRounded(artifact.states[artifact.numStates - 1]);
+}
+
 Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
   auto corrupt = [](const std::string &what) {
     return Status::invalid("corrupt artifact: " + what);

@@ -37,6 +37,12 @@ uint64_t stateBytesOfAll(const sinter_artifact &artifact);
 /// The scratch that library calls may take on `place`.
 uint64_t workspaceBytes(const sinter_artifact &artifact, uint32_t place);
 
+inline bool isRounded(const sinter_state_desc &state) {
+  return state.role == SINTER_STATE_ROUNDED;
+}
+/// Whether there are states of role ROUNDED.
+bool hasRounded(const sinter_artifact &artifact);
+
 /// Checks the table of places, its arenas and the states' places; the states'
 /// other fields must have been checked.
 Status checkPlaces(const sinter_artifact &artifact);

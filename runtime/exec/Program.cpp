@@ -6,11 +6,14 @@
 
 #include "runtime/exec/Program.h"
 
+#include "runtime/base/DebugWords.h"
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/exec/SharedConstants.h"
+
+#include "sinter/program_names.h"
 
 #include <algorithm>
 #include <cstring>
@@ -217,21 +220,6 @@ Status Program::loadPlace(uint32_t index) {
   return {};
 }
 
-Status Program::initializeStates() {
-  for (uint32_t i = 0; i < artifact_->numStates; ++i) {
-    const sinter_state_desc &state = artifact_->states[i];
-    Place &place = placeOf(state);
-    if (state.initOffsetBytes != UINT64_MAX && state.tensor.sizeBytes)
-      SINTER_RETURN_IF_ERROR(
-          place.device->upload(*place.stream, place.states + state.offsetBytes,
-                               artifact_->constants + state.initOffsetBytes,
-                               state.tensor.sizeBytes));
-  }
-  for (Place &place : places_)
-    SINTER_RETURN_IF_ERROR(place.device->synchronize(*place.stream));
-  return {};
-}
-
 Status Program::bindScratch(uint32_t index) {
   Place &place = places_[index];
   place.callThreads = place.device->threads();
@@ -311,6 +299,13 @@ Status Program::load() {
       return executor.status();
     executors_.push_back(std::move(*executor));
   }
+  if (hasRounded(*artifact_)) {
+    refresh_ = find(SINTER_ENTRY_REFRESH);
+    Result<bool> always = hasDebugWord(freshWeightsWord);
+    if (!always.ok())
+      return always.status();
+    refreshesAlways_ = *always;
+  }
   for (const Place &place : places_) {
     auto callsLibrary = [&](const Executor &executor) {
       return executor.callsLibrary(place);
@@ -388,12 +383,20 @@ Result<RunNumber> Program::begin(const char *name,
     return executor.status();
   sinter_control neutral{};
   neutral.validRows = INT64_MAX;
-  if (!control)
-    control = &neutral;
+  if (*executor != refresh_)
+    SINTER_RETURN_IF_ERROR(refresh());
+  return begin(**executor, control ? *control : neutral, inputs, outputs,
+               profile_);
+}
+
+Result<RunNumber> Program::begin(Executor &executor,
+                                 const sinter_control &control,
+                                 const void *const *inputs,
+                                 void *const *outputs, ProfileSink *profile) {
   if (staging_)
-    return staging_->begin(**executor, *control, inputs, outputs, profile_);
-  std::memcpy(places_.front().slots[0].control, control, sizeof(*control));
-  SINTER_RETURN_IF_ERROR((*executor)->run(inputs, outputs, profile_));
+    return staging_->begin(executor, control, inputs, outputs, profile);
+  std::memcpy(places_.front().slots[0].control, &control, sizeof(control));
+  SINTER_RETURN_IF_ERROR(executor.run(inputs, outputs, profile));
   return RunNumber(0);
 }
 
@@ -435,47 +438,4 @@ void Program::leave() {
 void Program::abortGroup() {
   if (places_.front().group)
     places_.front().group->abort();
-}
-
-//===----------------------------------------------------------------------===//
-// States
-//===----------------------------------------------------------------------===//
-
-uint8_t *Program::state(uint32_t index) {
-  if (index >= artifact_->numStates ||
-      artifact_->states[index].tensor.sizeBytes == 0 || staging_)
-    return nullptr;
-  return places_.front().states + artifact_->states[index].offsetBytes;
-}
-
-Status Program::finishRuns() {
-  return staging_ ? staging_->finishAll() : Status();
-}
-
-Status Program::readState(uint32_t index, void *to) {
-  if (index >= artifact_->numStates)
-    return Status::invalid("the program has no state " + std::to_string(index));
-  SINTER_RETURN_IF_ERROR(finishRuns());
-  const sinter_state_desc &state = artifact_->states[index];
-  if (!state.tensor.sizeBytes)
-    return {};
-  Place &place = placeOf(state);
-  SINTER_RETURN_IF_ERROR(place.device->download(
-      *place.stream, to, place.states + state.offsetBytes,
-      state.tensor.sizeBytes));
-  return place.device->synchronize(*place.stream);
-}
-
-Status Program::writeState(uint32_t index, const void *from) {
-  if (index >= artifact_->numStates)
-    return Status::invalid("the program has no state " + std::to_string(index));
-  SINTER_RETURN_IF_ERROR(finishRuns());
-  const sinter_state_desc &state = artifact_->states[index];
-  if (!state.tensor.sizeBytes)
-    return {};
-  Place &place = placeOf(state);
-  SINTER_RETURN_IF_ERROR(place.device->upload(*place.stream,
-                                              place.states + state.offsetBytes,
-                                              from, state.tensor.sizeBytes));
-  return place.device->synchronize(*place.stream);
 }

@@ -106,10 +106,12 @@ public:
   void abortGroup();
 
   /// The bytes of state `index` in host memory; null if there is no such state,
-  /// it is empty, or a device of the program has memory of its own.
+  /// it is empty, a device of the program has memory of its own, or the program
+  /// has states of role ROUNDED, which it must compute again after a change.
   uint8_t *state(uint32_t index);
   /// Copy all bytes of state `index`, after waiting for every started run.
-  /// SINTER_INVALID if there is no such state.
+  /// SINTER_INVALID if there is no such state, or if one of role ROUNDED is
+  /// written: the program computes it from its parameter.
   Status readState(uint32_t index, void *to);
   Status writeState(uint32_t index, const void *from);
 
@@ -123,7 +125,8 @@ public:
   /// keeps ownership.
   void setWatch(CommandWatch *watch) {
     for (Executor &executor : executors_)
-      executor.setWatch(watch);
+      if (&executor != refresh_)
+        executor.setWatch(watch);
   }
 
 private:
@@ -145,6 +148,10 @@ private:
                              const char *purpose);
   Result<Executor *> check(const char *entry, const void *const *inputs,
                            void *const *outputs);
+  Result<RunNumber> begin(Executor &executor, const sinter_control &control,
+                          const void *const *inputs, void *const *outputs,
+                          ProfileSink *profile);
+  Status refresh();
   Status finishRuns();
   Status runOnZeros(Executor &executor);
 
@@ -159,6 +166,10 @@ private:
   std::unique_ptr<Staging> staging_; // null if host memory is shared
   std::vector<Executor> executors_;
   std::unique_ptr<DeviceData> data_;
+  // What computes the states of role ROUNDED; null if there are none.
+  Executor *refresh_ = nullptr;
+  bool isStale_ = false; // a parameter was written since refresh_ ran
+  bool refreshesAlways_ = false;
   ProfileSink *profile_ = nullptr;
 };
 

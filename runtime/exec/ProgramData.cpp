@@ -33,5 +33,6 @@ void Program::freeData() { data_.reset(); }
 Result<RunNumber> Program::beginSeries(std::span<const sinter_control> controls,
                                        const int64_t *rows,
                                        void *const *outputs) {
+  SINTER_RETURN_IF_ERROR(refresh());
   return staging_->beginSeries(*data_, controls, rows, outputs, profile_);
 }

@@ -25,6 +25,8 @@ static const char *roleName(uint32_t role) {
     return "slot";
   case SINTER_STATE_ACCUM:
     return "accum";
+  case SINTER_STATE_ROUNDED:
+    return "rounded";
   }
   return "unknown";
 }

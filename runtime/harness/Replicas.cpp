@@ -9,6 +9,7 @@
 #include "runtime/base/BlockSignals.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Registry.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
 
 #include "sinter/program_names.h"
@@ -248,6 +249,8 @@ Status Replicas::spreadStates() {
   const sinter_artifact &artifact = source.artifact();
   std::vector<uint8_t> bytes;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    if (isRounded(artifact.states[i]))
+      continue; // each replica computes it
     bytes.resize(artifact.states[i].tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(source.readState(i, bytes.data()));
     for (size_t r = 1; r < replicas_.size(); ++r)

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Trainer.h"
 
@@ -41,6 +42,8 @@ Status Trainer::keepStates() {
   const sinter_artifact &artifact = program.artifact();
   keptStates_.resize(artifact.numStates);
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    if (isRounded(artifact.states[i]))
+      continue;
     keptStates_[i].resize(artifact.states[i].tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, keptStates_[i].data()));
   }
@@ -55,7 +58,8 @@ Status Trainer::keepStates() {
 Status Trainer::restoreStates() {
   Program &program = *session_->program()->program;
   for (uint32_t i = 0; i < keptStates_.size(); ++i)
-    SINTER_RETURN_IF_ERROR(program.writeState(i, keptStates_[i].data()));
+    if (!isRounded(program.artifact().states[i]))
+      SINTER_RETURN_IF_ERROR(program.writeState(i, keptStates_[i].data()));
   return replicas_->spreadStates();
 }
 
@@ -66,7 +70,7 @@ Result<std::optional<std::string>> Trainer::nonFiniteState() {
   std::vector<uint8_t> bytes;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
-    if (!isFloatType(tensor.dtype))
+    if (!isFloatType(tensor.dtype) || isRounded(artifact.states[i]))
       continue;
     bytes.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
@@ -216,6 +220,8 @@ Status Trainer::writeReplay(int64_t step, const std::string &path) {
     return data.status();
   std::vector<NamedTensor> tensors;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    if (isRounded(artifact.states[i]))
+      continue;
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
     tensors.push_back({"state/" + session_->states().name(i),
                        static_cast<sinter_dtype>(tensor.dtype),

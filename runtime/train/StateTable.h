@@ -5,7 +5,8 @@
 // Checkpoints and weight files identify states by name: a parameter or buffer
 // by its ONNX name, an optimizer slot as "SLOT/NAME" with its parameter's name
 // (a counter of the whole program with its own). Accumulators of micro-batches
-// have no use between two steps: files neither contain nor need them.
+// have no use between two steps, and rounded parameters are computed from the
+// parameters: files neither contain nor need them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
@@ -41,7 +42,8 @@ public:
   }
   /// Whether files hold the state.
   bool isKept(size_t index) const {
-    return states_[index].role != SINTER_STATE_ACCUM;
+    return states_[index].role != SINTER_STATE_ACCUM &&
+           states_[index].role != SINTER_STATE_ROUNDED;
   }
   /// Hash of the names, dtypes and shapes of what is kept: equal for two builds
   /// of one training program, whatever their target, precision or layout.

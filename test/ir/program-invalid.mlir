@@ -27,6 +27,32 @@ sinter.state @c3 : tensor<4xf32> {role = #sinter<role param>, init = dense<0.0> 
 
 // -----
 
+// expected-error @+1 {{'sinter.state' op a state of role rounded needs 'of', and has no 'slot' and no 'init'}}
+sinter.state @c4_of : tensor<4xbf16> {role = #sinter<role rounded>}
+
+// -----
+
+sinter.state @w : tensor<4xf32> {role = #sinter<role param>}
+// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf32>', expected 16-bit floats}}
+sinter.state @c4_type : tensor<4xf32> {role = #sinter<role rounded>, of = @w}
+
+// -----
+
+sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>}
+// expected-error @+1 {{'sinter.state' op has type 'tensor<3x8xbf16>', which does not hold @w of type 'tensor<4x8xf32>'}}
+sinter.state @c4_rows : tensor<3x8xbf16> {role = #sinter<role rounded>, of = @w}
+
+// -----
+
+sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>}
+sinter.state @r : tensor<6x8xbf16> {role = #sinter<role rounded>, of = @w}
+// expected-error @+1 {{argument 0: attribute 'sinter.state' names @r of type 'tensor<6x8xbf16>', but the argument has type 'tensor<4x8xbf16>'}}
+func.func @c4_argument(%r : tensor<4x8xbf16> {sinter.state = @r}) -> (tensor<4x8xbf16> {sinter.state = @r}) {
+  return %r : tensor<4x8xbf16>
+}
+
+// -----
+
 // expected-error @+1 {{argument 0: attribute 'sinter.state' names @w, which is not a sinter.state}}
 func.func @unknown_state(%w : tensor<4xf32> {sinter.state = @w}) {
   return

@@ -62,7 +62,10 @@ typedef enum sinter_state_role {
   SINTER_STATE_PARAM = 1, /* learned */
   SINTER_STATE_BUFFER,    /* updated by the program without a gradient */
   SINTER_STATE_SLOT,      /* optimizer state that belongs to a parameter */
-  SINTER_STATE_ACCUM      /* gradient accumulator */
+  SINTER_STATE_ACCUM,     /* gradient accumulator */
+  SINTER_STATE_ROUNDED    /* a parameter rounded to 16 bits, computed by the
+                             entry "refresh" and by those that update the
+                             parameter; after all states of other roles */
 } sinter_state_role;
 
 #define SINTER_NONE 0xffffffffu
@@ -72,8 +75,9 @@ typedef struct sinter_state_desc {
   uint32_t role;             /* sinter_state_role */
   uint32_t trainable;        /* 1: an optimizer updates it */
   const char *slot;     /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
-  uint32_t of;          /* SLOT: index of its parameter, or SINTER_NONE for
-                           program-wide counters such as Adam's t */
+  uint32_t of;          /* SLOT, ROUNDED: index of its parameter; SLOT:
+                           SINTER_NONE for program-wide counters such as Adam's
+                           t */
   uint32_t place;       /* that holds it; 0 unless the artifact has places */
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
@@ -457,8 +461,9 @@ typedef struct sinter_artifact {
    * (--deterministic=none) */
   uint32_t isUnordered;
   /* The same program for another target, or NULL: same states (by name, dtype,
-   * shape and number), inputs and outputs; constants and export pieces are
-   * shared where they are equal. The first one's target is the default. */
+   * shape and number) but those of role ROUNDED, same inputs and outputs;
+   * constants and export pieces are shared where they are equal. The first
+   * one's target is the default. */
   const struct sinter_artifact *next;
   /* The devices of a program that names them. NULL: one device of kind
    * `target`, which the loader picks. The first place has kind `target`. */

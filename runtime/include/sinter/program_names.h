@@ -15,6 +15,9 @@
 #define SINTER_ENTRY_GRAD "grad"
 #define SINTER_ENTRY_APPLY "apply"
 #define SINTER_ENTRY_EVAL "eval"
+/* Computes the states of role ROUNDED from their parameters. It exists if there
+ * are such states, and has no inputs and no outputs. */
+#define SINTER_ENTRY_REFRESH "refresh"
 
 /* Outputs of STEP or APPLY, fp32 scalars. The last two: dynamic loss scaling
  * only, and always together. */

@@ -1,0 +1,85 @@
+//===- ProgramStates.cpp - tensors that outlive a run ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// All that writes states outside of a run is here: initializeStates() and
+// writeState(). So this file knows when states of role ROUNDED are stale.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/Program.h"
+
+using namespace sinter::rt;
+
+Status Program::initializeStates() {
+  isStale_ = true;
+  for (uint32_t i = 0; i < artifact_->numStates; ++i) {
+    const sinter_state_desc &state = artifact_->states[i];
+    Place &place = placeOf(state);
+    if (state.initOffsetBytes != UINT64_MAX && state.tensor.sizeBytes)
+      SINTER_RETURN_IF_ERROR(
+          place.device->upload(*place.stream, place.states + state.offsetBytes,
+                               artifact_->constants + state.initOffsetBytes,
+                               state.tensor.sizeBytes));
+  }
+  for (Place &place : places_)
+    SINTER_RETURN_IF_ERROR(place.device->synchronize(*place.stream));
+  return {};
+}
+
+/// Computes the states of role ROUNDED if something other than a run has
+/// written states. Every run begins with it.
+Status Program::refresh() {
+  if (!refresh_ || !(isStale_ || refreshesAlways_))
+    return {};
+  Result<RunNumber> begun = begin(*refresh_, {}, nullptr, nullptr, nullptr);
+  SINTER_RETURN_IF_ERROR(begun.ok() ? wait(*begun) : begun.status());
+  isStale_ = false;
+  return {};
+}
+
+uint8_t *Program::state(uint32_t index) {
+  if (index >= artifact_->numStates ||
+      artifact_->states[index].tensor.sizeBytes == 0 || staging_ || refresh_)
+    return nullptr;
+  return places_.front().states + artifact_->states[index].offsetBytes;
+}
+
+Status Program::finishRuns() {
+  return staging_ ? staging_->finishAll() : Status();
+}
+
+Status Program::readState(uint32_t index, void *to) {
+  if (index >= artifact_->numStates)
+    return Status::invalid("the program has no state " + std::to_string(index));
+  const sinter_state_desc &state = artifact_->states[index];
+  if (isRounded(state))
+    SINTER_RETURN_IF_ERROR(refresh());
+  SINTER_RETURN_IF_ERROR(finishRuns());
+  if (!state.tensor.sizeBytes)
+    return {};
+  Place &place = placeOf(state);
+  SINTER_RETURN_IF_ERROR(place.device->download(
+      *place.stream, to, place.states + state.offsetBytes,
+      state.tensor.sizeBytes));
+  return place.device->synchronize(*place.stream);
+}
+
+Status Program::writeState(uint32_t index, const void *from) {
+  if (index >= artifact_->numStates)
+    return Status::invalid("the program has no state " + std::to_string(index));
+  const sinter_state_desc &state = artifact_->states[index];
+  if (isRounded(state))
+    return Status::invalid(std::string("the program computes state '") +
+                           state.tensor.name + "' itself");
+  SINTER_RETURN_IF_ERROR(finishRuns());
+  isStale_ = true;
+  if (!state.tensor.sizeBytes)
+    return {};
+  Place &place = placeOf(state);
+  SINTER_RETURN_IF_ERROR(place.device->upload(*place.stream,
+                                              place.states + state.offsetBytes,
+                                              from, state.tensor.sizeBytes));
+  return place.device->synchronize(*place.stream);
+}
