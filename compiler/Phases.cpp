@@ -181,6 +181,9 @@ static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
   // No program fits into one byte: everything that saves memory is recomputed.
   pass.memoryLimit = options.remat == "all" ? 1 : options.memoryLimitBytes;
   pass.workspaceBytes = options.workspaceBytes;
+  // Library calls of the gradient stream have a workspace of their own.
+  if (options.train.enabled && options.gradientStream != "off" && !isCpu)
+    pass.workspaces = 2;
   pass.hasOwnMemory = !isCpu;
   // On a GPU time matters more than memory: only a limit causes recomputation.
   constexpr double kSpareTime = 0.03;
@@ -189,8 +192,15 @@ static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createRematerialize(pass));
 }
 
-static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
-  pm.addPass(passes::createPlanMemory());
+static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &context) {
+  const Options &options = context.options;
+  passes::PlanMemoryOptions pass;
+  pass.gradientStream = options.gradientStream;
+  pass.hasOwnMemory = !context.target.traits().isHost;
+  // The program has been made to fit without a gradient stream.
+  if (options.memoryLimitBytes > 0)
+    pass.growth = 0;
+  pm.addPass(passes::createPlanMemory(pass));
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,6 +237,12 @@ static std::string refusePrecision(const Options &options,
   return "";
 }
 
+static std::string refusePlan(const Options &options, const CompileState &) {
+  if (options.gradientStream == "on" && !options.train.enabled)
+    return "--gradient-stream=on needs --train";
+  return "";
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -259,7 +275,7 @@ static const Phase phases[] = {
      // It clones whole fusions: their form holds.
      buildRemat, verifyFused, nullptr, kExitFailed},
     {"plan", "chooses the order of commands, streams and addresses", buildPlan,
-     verifyPlanned, nullptr, kExitFailed},
+     verifyPlanned, refusePlan, kExitFailed},
     {"kernels", "generates machine code for each distinct kernel", nullptr,
      nullptr, nullptr, kExitFailed},
     {"binary", "writes the output file: tables, constants, code", nullptr,

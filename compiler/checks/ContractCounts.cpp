@@ -206,7 +206,8 @@ Count compiler::countHostSyncs(exec::ProgramOp program) {
     if (auto record = dyn_cast<exec::RecordOp>(op))
       recordedOn[record.getEvent()] = place;
     if (auto wait = dyn_cast<exec::WaitOp>(op);
-        wait && isCpu[place] && !isCpu[recordedOn.lookup(wait.getEvent())])
+        wait && !isCpu.empty() && isCpu[place] &&
+        !isCpu[recordedOn.lookup(wait.getEvent())])
       count.add(wait);
   }
   return count;

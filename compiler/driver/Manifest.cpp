@@ -100,6 +100,8 @@ static json::Object trainingOptions(const Options &options,
   object["libraries"] = llvm::join(options.libraries, ",");
   if (options.persistentKernel != "off") // it calls no libraries
     object["persistent_kernel"] = options.persistentKernel;
+  if (options.gradientStream != "off")
+    object["gradient_stream"] = options.gradientStream;
   object["deterministic"] =
       options.deterministic.empty() ? "run" : options.deterministic;
   if (!options.keepFp32.empty())

@@ -62,7 +62,7 @@ std::string compiler::memoryText(const DeviceMemory &memory) {
   for (auto [name, part] : {std::pair("states", bytes.states),
                             {"constants", bytes.constants},
                             {"inputs and outputs", bytes.inputs},
-                            {"library workspace", bytes.workspace}})
+                            {"library workspace", bytes.allWorkspaces()}})
     if (part)
       text += std::string(", ") + name + " " + bytesText(part);
   return text;

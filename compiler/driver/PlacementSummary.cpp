@@ -74,7 +74,7 @@ json::Object compiler::placementJson(ModuleOp module, const Options &options,
                        {"states", device.bytes.states},
                        {"constants", device.bytes.constants},
                        {"inputs", device.bytes.inputs},
-                       {"workspace", device.bytes.workspace}};
+                       {"workspace", device.bytes.allWorkspaces()}};
     if (options.memoryLimitBytes && device.isLimited)
       parts["limit"] = static_cast<int64_t>(options.memoryLimitBytes);
     memory.push_back(std::move(parts));

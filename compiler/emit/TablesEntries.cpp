@@ -49,7 +49,9 @@ static_assert(
     offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
     offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch &&
     offsetof(sinter_control, replica) == exec::control_offset::kReplica &&
-    offsetof(sinter_control, ticket) == exec::control_offset::kTicket);
+    offsetof(sinter_control, ticket) == exec::control_offset::kTicket &&
+    offsetof(sinter_control, gradientTicket) ==
+        exec::control_offset::kGradientTicket);
 
 namespace {
 

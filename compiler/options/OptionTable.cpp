@@ -425,6 +425,13 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readWord(v, o.persistentKernel, "off|auto|on");
      }},
+    {"--gradient-stream", "off|auto|on",
+     "on GPUs, computes gradients of weights on a stream of their own, beside "
+     "those of activations: auto: if they take long enough; default off",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.gradientStream, "off|auto|on");
+     }},
     {"--allow-microbatch", "", "splits the batch to fit the memory limit",
      kTargetGroup, kCompile, turnOn<&Options::allowMicroBatch>},
     {"--deterministic", "none|run|arch|topology",

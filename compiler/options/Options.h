@@ -112,6 +112,7 @@ struct Options {
   bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
   std::string persistentKernel = "off";
+  std::string gradientStream = "off";
   bool allowMicroBatch = false; // the batch may be split to fit the limit
   std::string precision;        // "" = not given; see precisionPolicy
   Patterns keepFp32;            // nodes

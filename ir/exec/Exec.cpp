@@ -317,9 +317,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (kernel.isStaged()) {
     auto ticket = getReads().back().getDefiningOp<BufferOp>();
-    if (ticket && (ticket.getSlice().getSpace() != Space::control ||
-                   ticket.getSlice().getOffset() != control_offset::kTicket))
-      return emitOpError() << "has no ticket as its last operand, though "
+    if (ticket &&
+        (ticket.getSlice().getSpace() != Space::control ||
+         ticket.getSlice().getOffset() != ticketOffset(placeOf(*this).stream)))
+      return emitOpError() << "has no ticket of its stream as its last "
+                              "operand, though "
                            << getKernelAttr() << " has stages";
   }
   return check("writes", kernel.getYielded().getTypes(), getWrites());

@@ -43,7 +43,7 @@ int64_t sizeBytes(mlir::Type tensorType);
 namespace control_offset {
 inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16,
                          kSeed = 24, kValidRows = 32, kMicroBatch = 40,
-                         kReplica = 48, kTicket = 56;
+                         kReplica = 48, kTicket = 56, kGradientTicket = 60;
 } // namespace control_offset
 
 /// A field of the control block.
@@ -73,7 +73,15 @@ struct CommandPlace {
 };
 CommandPlace placeOf(mlir::Operation *command);
 /// The streams of a place, numbered as in sinter_stream.
-inline constexpr int64_t kCompute = 0, kTransfer = 1, kStreams = 2;
+inline constexpr int64_t kCompute = 0, kTransfer = 1, kGradient = 2,
+                         kStreams = 3;
+
+/// The offset in the control block of the ticket for launches on `stream`.
+/// Launches on different streams may run at once, so each stream has its own.
+inline int64_t ticketOffset(int64_t stream) {
+  return stream == kGradient ? control_offset::kGradientTicket
+                             : control_offset::kTicket;
+}
 
 /// Describes the index checks in the last output of the program; null if there
 /// are none.

@@ -243,8 +243,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     In a kernel of kind `staged`, the block that finishes the first stage last computes the other stages. Blocks take
     tickets to find out which block that is. The blocks of a kernel of kind `persistent` run all at once, and count in
     the same way how many of them have finished a stage; its `grid` is the largest useful one, of which a device
-    launches as many blocks as it can run at once. A launch of such kernels has the ticket of the control block as its
-    last operand.
+    launches as many blocks as it can run at once. A launch of such kernels has a ticket of the control block, that of
+    its stream, as its last operand.
 
     C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` are both present or both absent, with
     three positive numbers each. C4: the constraints C3 to C11 of `sinter.kernel`.
@@ -309,7 +309,8 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
     have the same slice. C5: every output is written completely. C6: until its `exec.await`, the reads and writes of
     an `exec.all_reduce` are live, and no other command touches its writes. C7: a command uses only arenas and
     states of its place. C8: of two commands on different places or streams that touch the same bytes, one of which
-    writes, the later one waits for an event that comes after the earlier one.
+    writes, the later one waits for an event that comes after the earlier one; an all_reduce touches its bytes until its
+    await.
     ```mlir
     exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
       %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>

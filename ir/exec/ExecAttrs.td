@@ -26,9 +26,9 @@ def Exec_Dialect : Dialect {
     the second; the verifier of `exec.program` checks that.
 
     If a program spans several devices, `sinter.devices` of the module names them. Its commands have the attributes
-    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers); copies from
-    one device to another also `exec.from` and `exec.to`. An absent place or stream is 0, an absent from or to is the
-    place. Commands of one place and stream run in order, others in any order that `exec.record` and `exec.wait`
+    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers, 2: gradients of
+    weights); copies from one device to another also `exec.from` and `exec.to`. An absent place or stream is 0, an absent
+    from or to is the place. Commands of one place and stream run in order, others in any order that `exec.record` and `exec.wait`
     allow. `exec.arenas` of a program has the bytes of the arena of every place, `exec.target` of a kernel the kind of
     device that it is for.
   }];

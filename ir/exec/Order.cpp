@@ -26,6 +26,13 @@ CommandPlace exec::placeOf(Operation *command) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
+CommandOpInterface AccessLog::accessing(CommandOpInterface command) const {
+  auto await = dyn_cast<AwaitOp>(command.getOperation());
+  auto found = await ? begun.find(await.getEvent()) : begun.end();
+  return found == begun.end() ? command
+                              : cast<CommandOpInterface>(found->second);
+}
+
 /// Visits only spaces that programs write: only writes make commands wait.
 void AccessLog::visit(
     CommandOpInterface command,
@@ -41,8 +48,9 @@ void AccessLog::visit(
                 slice.getOffset() + slice.getSize(), isWrite);
     }
   };
-  each(command.getReads(), false);
-  each(command.getWrites(), true);
+  CommandOpInterface accesses = accessing(command);
+  each(accesses.getReads(), false);
+  each(accesses.getWrites(), true);
 }
 
 Clock AccessLog::needs(CommandOpInterface command) const {
@@ -62,6 +70,8 @@ Clock AccessLog::needs(CommandOpInterface command) const {
 
 void AccessLog::add(CommandOpInterface command, unsigned number) {
   unsigned queue = queueOf(placeOf(command));
+  if (auto reduce = dyn_cast<AllReduceOp>(command.getOperation()))
+    begun[reduce.getEvent()] = reduce;
   visit(command, [&](Key key, int64_t begin, int64_t end, bool isWrite) {
     std::vector<Access> &list = accesses[key];
     // A write has waited for all accesses that it covers, so waiting for the

@@ -12,6 +12,8 @@
 
 #include "ir/exec/Exec.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <map>
 #include <vector>
 
@@ -49,6 +51,9 @@ private:
   };
   using Key = std::pair<Space, int64_t>;
 
+  /// The command whose buffers `command` accesses: an all_reduce accesses them
+  /// until it is awaited, so an await counts as an access, too.
+  CommandOpInterface accessing(CommandOpInterface command) const;
   void
   visit(CommandOpInterface command,
         llvm::function_ref<void(Key, int64_t begin, int64_t end, bool isWrite)>
@@ -56,6 +61,7 @@ private:
 
   size_t numQueues;
   std::map<Key, std::vector<Access>> accesses;
+  llvm::DenseMap<uint64_t, mlir::Operation *> begun; // all_reduces by event
 };
 
 } // namespace sinter::exec

@@ -53,6 +53,7 @@ struct Command {
   exec::CommandPlace place = {};
   ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
   unsigned await = kNoCommand;         // of an all_reduce: its wait
+  bool isGradient = false; // a contraction that GradientStream.h moved
   bool isAllReduce() const { return await != kNoCommand; }
   bool isAwait() const { return allReduce && !isAllReduce(); }
 };

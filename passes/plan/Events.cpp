@@ -1,4 +1,4 @@
-//===- Events.cpp - waits where data crosses devices ----------------------===//
+//===- Events.cpp - waits where data crosses streams ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -74,7 +74,10 @@ private:
 } // namespace
 
 void insertEvents(exec::ProgramOp program, size_t numPlaces) {
-  if (numPlaces < 2)
+  auto hasStream = [](Operation &op) {
+    return op.hasAttr(exec::ExecDialect::kStreamAttr);
+  };
+  if (numPlaces < 2 && llvm::none_of(program.getBody().front(), hasStream))
     return;
   SmallVector<exec::CommandOpInterface> commands(
       program.getBody().getOps<exec::CommandOpInterface>());

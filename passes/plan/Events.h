@@ -1,4 +1,4 @@
-//===- Events.h - waits where data crosses devices --------------*- C++ -*-===//
+//===- Events.h - waits where data crosses streams --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@ namespace sinter::passes::plan {
 /// bytes run in the order of the program even if they are on different devices
 /// or streams. An event is recorded right after the command that is waited for,
 /// and the wait is right before the command that needs it, so that everything
-/// else overlaps. Does nothing for one device.
+/// else overlaps. Does nothing if there is one stream.
 void insertEvents(exec::ProgramOp program, size_t numPlaces);
 
 } // namespace sinter::passes::plan

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <bitset>
 #include <map>
 
 using namespace mlir;
@@ -55,7 +56,8 @@ public:
       if (!isa<exec::CommandOpInterface>(op) ||
           exec::placeOf(&op).place != place)
         continue;
-      callsLibrary |= isa<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(op);
+      if (isa<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(op))
+        callingStreams.set(exec::placeOf(&op).stream);
       if (auto attention = dyn_cast<exec::AttentionOp>(op))
         addAttention(attention);
       for (Value operand : op.getOperands()) {
@@ -94,8 +96,9 @@ public:
     result.inputs =
         hasOwnMemory ? kStagedRuns * (kControlSlot + mostInputs) + mostOutputs
                      : exec::kControlBytes;
+    result.workspaces = callingStreams.count();
     result.workspace =
-        callsLibrary ? std::max(workspaceBytes, attentionBytes) : 0;
+        result.workspaces ? std::max(workspaceBytes, attentionBytes) : 0;
     return result;
   }
 
@@ -108,7 +111,7 @@ private:
   }
 
   void addCall(ir::LibraryCallOp call) {
-    callsLibrary = true;
+    callingStreams.set(exec::kCompute);
     for (auto op : call.getBody().getOps<ir::AttentionGradOp>()) {
       AttentionForm form = attentionForm(op, kAttentionAlignment);
       attentionBytes = std::max(attentionBytes,
@@ -133,7 +136,8 @@ private:
   }
 
   int64_t place;
-  bool hasOwnMemory, callsLibrary = false;
+  bool hasOwnMemory;
+  std::bitset<exec::kStreams> callingStreams; // with library calls
   Footprint result;
   ConstantPool pool;
   std::map<int64_t, int64_t> constants; // offset -> bytes

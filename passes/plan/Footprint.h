@@ -5,8 +5,9 @@
 // The numbers that --memory-limit is about. The run tower uses no more memory
 // of a device than this: one arena for all entries, states, the constants that
 // commands read, the buffers through which inputs and outputs travel, and the
-// workspace of library calls. Only the arena depends on the plan; the other
-// numbers are the same before and after the plan phase.
+// workspace of library calls, one for each stream with such calls. Only the
+// arena and the number of streams depend on the plan; the other numbers are the
+// same before and after the plan phase.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_FOOTPRINT_H
@@ -20,9 +21,14 @@ namespace sinter::passes::plan {
 
 /// Bytes on one device.
 struct Footprint {
-  int64_t arena = 0, states = 0, constants = 0, inputs = 0, workspace = 0;
+  int64_t arena = 0, states = 0, constants = 0, inputs = 0;
+  int64_t workspace = 0;  // of the library calls of one stream
+  int64_t workspaces = 0; // streams with library calls
+  int64_t allWorkspaces() const { return workspaces * workspace; }
   /// The bytes that do not depend on the plan.
-  int64_t fixed() const { return states + constants + inputs + workspace; }
+  int64_t fixed() const {
+    return states + constants + inputs + allWorkspaces();
+  }
   int64_t total() const { return arena + fixed(); }
 };
 

@@ -15,8 +15,18 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     smallest arena. A result takes the bytes of an operand that is read for the last time, if the kernel
     allows that. New values of states are written onto the old ones, if no reader comes later. All other
     values share one arena. Equal kernels become one `exec.kernel`, equal constants one `exec.constant`.
+
+    With a gradient stream, the contractions that compute gradients of weights run on a stream of their own, beside the
+    gradients of activations, and so does what depends on them. The compute stream should not wait for that stream
+    only because it takes its bytes, so values are kept longer if the arena then grows by at most the given share.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
+  let options = [
+    Option<"gradientStream", "gradient-stream", "std::string", "\"off\"",
+           "off: none; auto: for contractions that take longer than waiting; on: for all, or an error">,
+    Option<"hasOwnMemory", "own-memory", "bool", "true", "a program that names no device is for one with streams, not for the CPU">,
+    Option<"growth", "growth", "double", "0.03", "share by which the arena may grow">,
+  ];
 }
 
 #endif // SINTER_PASSES_PLAN_PASSES_TD

@@ -5,12 +5,19 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Plan.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <numeric>
+#include <optional>
 
 using namespace mlir;
 
 namespace sinter::passes::plan {
 namespace {
+
+bool isOnGradientStream(const Command &command) {
+  return command.place.stream == exec::kGradient;
+}
 
 std::vector<Lifetime> placesOf(const Plan &plan, unsigned device) {
   std::vector<Lifetime> places;
@@ -27,12 +34,31 @@ public:
   PlannedProgram best();
   std::vector<Plan> all(std::vector<int64_t> &tried);
   Plan evaluate(Order order);
+  PlannedProgram withSlack(PlannedProgram best, double growth);
 
 private:
   ScheduleGraph scheduleGraph() const;
+  /// When commands run, by command.
+  struct Times {
+    std::vector<unsigned> position; // in the order
+    /// The last position of the compute stream at which the command may still
+    /// run: its bytes are not free before. Its own position if it is a command
+    /// of the compute stream.
+    std::vector<unsigned> end;
+    /// Whether the compute stream may overwrite in place what the gradient
+    /// stream reads earlier in the order.
+    bool mayOverwrite = true;
+  };
+  static Times inOrder(const Order &order);
+  void addSlack(const Plan &plan, ArrayRef<int64_t> mostLive,
+                Times &times) const;
+  Plan evaluate(Order order, const Times &times);
+  Order gradientsEarly(const Order &order) const;
+  std::optional<PlannedProgram> withSlack(const Order &order,
+                                          ArrayRef<int64_t> most);
   void placeResult(Plan &plan, unsigned command, unsigned output,
-                   unsigned position, ArrayRef<unsigned> lastUse,
-                   ArrayRef<unsigned> positions, std::vector<bool> &given);
+                   const Times &times, ArrayRef<unsigned> lastUse,
+                   std::vector<bool> &given);
   bool mayRunInPlace(unsigned command, unsigned output, unsigned buffer);
 
   static int64_t footprint(const Buffer &buffer) {
@@ -81,6 +107,77 @@ PlannedProgram Planner::best() {
   return best;
 }
 
+/// `order` with the commands of the gradient stream as early as the others
+/// allow, so that they run beside as many as possible. A wait for an all_reduce
+/// stays where it is: it would stop the stream.
+Order Planner::gradientsEarly(const Order &order) const {
+  Order result;
+  std::vector<bool> done(order.size(), false);
+  std::vector<unsigned> early; // in order
+  for (unsigned command : order)
+    if (const Command &what = graph.commands[command];
+        isOnGradientStream(what) && !what.isAwait())
+      early.push_back(command);
+  auto put = [&](unsigned command) {
+    done[command] = true;
+    result.push_back(command);
+  };
+  for (unsigned command : order) {
+    if (done[command])
+      continue;
+    put(command);
+    llvm::erase_if(early, [&](unsigned other) {
+      if (!done[other] &&
+          llvm::all_of(graph.before[other],
+                       [&](unsigned before) { return done[before]; }))
+        put(other);
+      return done[other];
+    });
+  }
+  return result;
+}
+
+/// A plan with bytes that are free only when the gradient stream has had some
+/// time, in an order that lets it run early, if there is memory for that.
+PlannedProgram Planner::withSlack(PlannedProgram best, double growth) {
+  SmallVector<int64_t> most;
+  for (int64_t bytes : best.layout.bytes)
+    most.push_back(static_cast<int64_t>((1 + growth) * double(bytes)));
+  for (const Order &order : {gradientsEarly(best.plan.order), best.plan.order})
+    if (std::optional<PlannedProgram> found = withSlack(order, most)) {
+      found->plan.triedBytes = std::move(best.plan.triedBytes);
+      return std::move(*found);
+    }
+  return best;
+}
+
+/// The plan for this order; nothing if an arena needs more than `most`.
+std::optional<PlannedProgram> Planner::withSlack(const Order &order,
+                                                 ArrayRef<int64_t> most) {
+  Times none = inOrder(order);
+  none.mayOverwrite = false;
+  Plan apart = evaluate(order, none);
+  // An arena may have to be larger than what is live.
+  for (double share : {1.0, 0.75, 0.5, 0.25, 0.0}) {
+    SmallVector<int64_t> mostLive;
+    for (auto [device, bytes] : llvm::enumerate(most)) {
+      int64_t least = maxLiveBytes(placesOf(apart, device));
+      if (least > bytes)
+        return std::nullopt;
+      mostLive.push_back(least + int64_t(share * double(bytes - least)));
+    }
+    Times times = none;
+    addSlack(apart, mostLive, times);
+    Plan plan = evaluate(order, times);
+    ProgramLayout layout = layOut(plan, graph.devices.size());
+    if (llvm::all_of(llvm::zip_equal(layout.bytes, most), [](auto pair) {
+          return std::get<0>(pair) <= std::get<1>(pair);
+        }))
+      return PlannedProgram{std::move(plan), std::move(layout)};
+  }
+  return std::nullopt;
+}
+
 ScheduleGraph Planner::scheduleGraph() const {
   ScheduleGraph result;
   for (const Buffer &buffer : graph.buffers)
@@ -113,26 +210,105 @@ bool Planner::mayRunInPlace(unsigned command, unsigned output,
   return it->second;
 }
 
+Planner::Times Planner::inOrder(const Order &order) {
+  Times times;
+  times.position.resize(order.size());
+  for (auto [at, command] : llvm::enumerate(order))
+    times.position[command] = at;
+  times.end = times.position;
+  return times;
+}
+
+/// Lets commands of the gradient stream end later, as long as no device has
+/// more than `mostLive` bytes live: first each until the next gradient, then
+/// until the second one after it, and so on to the end of the program. `plan`
+/// has lifetimes without that.
+void Planner::addSlack(const Plan &plan, ArrayRef<int64_t> mostLive,
+                       Times &times) const {
+  const auto last = static_cast<unsigned>(plan.order.size() - 1);
+  std::vector<std::vector<int64_t>> live; // by device and position
+  for (size_t device = 0; device < graph.devices.size(); ++device) {
+    live.push_back(liveBytes(placesOf(plan, device)));
+    live.back().resize(plan.order.size());
+  }
+  std::vector<unsigned> end; // by place
+  for (const Lifetime &place : plan.places)
+    end.push_back(place.last);
+  SmallVector<unsigned> commands, gradients; // gradients: positions
+  for (unsigned command : plan.order) {
+    if (!isOnGradientStream(graph.commands[command]))
+      continue;
+    commands.push_back(command);
+    if (graph.commands[command].isGradient)
+      gradients.push_back(times.position[command]);
+  }
+  auto extend = [&](unsigned command, unsigned until) {
+    const Command &what = graph.commands[command];
+    llvm::SmallSetVector<unsigned, 8> places;
+    for (ArrayRef<unsigned> buffers :
+         {ArrayRef(what.reads), ArrayRef(what.writes)})
+      for (unsigned buffer : buffers)
+        if (graph.buffers[buffer].isInArena() &&
+            end[plan.placeOf[buffer]] < until)
+          places.insert(plan.placeOf[buffer]);
+    llvm::DenseMap<unsigned, int64_t> added; // by device, at the position
+    auto visit =
+        [&](llvm::function_ref<bool(int64_t &, unsigned, int64_t)> visitor) {
+          for (unsigned at = times.position[command] + 1; at <= until; ++at) {
+            added.clear();
+            for (unsigned place : places)
+              if (end[place] < at)
+                added[plan.deviceOf[place]] += plan.places[place].bytes;
+            for (auto [device, bytes] : added)
+              if (!visitor(live[device][at], device, bytes))
+                return false;
+          }
+          return true;
+        };
+    if (!visit([&](int64_t &bytes, unsigned device, int64_t more) {
+          return bytes + more <= mostLive[device];
+        }))
+      return;
+    visit([](int64_t &bytes, unsigned, int64_t more) {
+      bytes += more;
+      return true;
+    });
+    for (unsigned place : places)
+      end[place] = until;
+    times.end[command] = until;
+  };
+  for (size_t slack : {1, 2, 4, 8, 16, 32, 64, 0})
+    for (unsigned command : commands) {
+      size_t next = llvm::upper_bound(gradients, times.position[command]) -
+                    gradients.begin();
+      bool isBefore = slack && next + slack <= gradients.size();
+      extend(command, isBefore ? gradients[next + slack - 1] : last);
+    }
+}
+
 /// Gives the result the bytes of an operand that ends here, or new ones.
 /// `given` marks buffers whose bytes were taken over.
 void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
-                          unsigned position, ArrayRef<unsigned> lastUse,
-                          ArrayRef<unsigned> positions,
+                          const Times &times, ArrayRef<unsigned> lastUse,
                           std::vector<bool> &given) {
   unsigned write = graph.commands[command].writes[output];
   const Buffer &result = graph.buffers[write];
   const Command &writer = graph.commands[command];
+  unsigned position = times.position[command];
+  // A command of the gradient stream comes after the others of its stream, and
+  // most commands of the compute stream have ended before it anyway.
+  auto isOver = [&](unsigned reader) {
+    if (isOnGradientStream(writer) ||
+        !isOnGradientStream(graph.commands[reader]))
+      return times.position[reader] < position;
+    return times.mayOverwrite && times.end[reader] < position;
+  };
   // A wait for an all_reduce in place counts as a use of the result, not of the
   // operand.
   auto endsHere = [&](unsigned read) {
-    return writer.isAllReduce()
-               ? llvm::all_of(graph.buffers[read].readers,
-                              [&](unsigned reader) {
-                                return reader == command ||
-                                       reader == writer.await ||
-                                       positions[reader] < position;
-                              })
-               : lastUse[read] == position;
+    return llvm::all_of(graph.buffers[read].readers, [&](unsigned reader) {
+      return reader == command || reader == writer.await || isOver(reader);
+    });
   };
   for (unsigned read : writer.reads) {
     const Buffer &operand = graph.buffers[read];
@@ -152,23 +328,25 @@ void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
 }
 
 Plan Planner::evaluate(Order order) {
+  Times times = inOrder(order);
+  return evaluate(std::move(order), times);
+}
+
+Plan Planner::evaluate(Order order, const Times &times) {
   Plan plan;
-  std::vector<unsigned> position(order.size());
-  for (auto [at, command] : llvm::enumerate(order))
-    position[command] = at;
   std::vector<unsigned> lastUse(graph.buffers.size(), 0);
   for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
     if (buffer.writer != kNoCommand)
-      lastUse[number] = position[buffer.writer];
+      lastUse[number] = times.end[buffer.writer];
     for (unsigned reader : buffer.readers)
-      lastUse[number] = std::max(lastUse[number], position[reader]);
+      lastUse[number] = std::max(lastUse[number], times.end[reader]);
   }
   plan.placeOf.assign(graph.buffers.size(), kNoPlace);
   std::vector<bool> given(graph.buffers.size(), false);
-  for (auto [at, command] : llvm::enumerate(order))
+  for (unsigned command : order)
     for (auto [output, write] : llvm::enumerate(graph.commands[command].writes))
       if (graph.buffers[write].isInArena())
-        placeResult(plan, command, output, at, lastUse, position, given);
+        placeResult(plan, command, output, times, lastUse, given);
   plan.order = std::move(order);
   for (unsigned device = 0; device < graph.devices.size(); ++device)
     plan.maxLiveBytes += maxLiveBytes(placesOf(plan, device));
@@ -178,6 +356,12 @@ Plan Planner::evaluate(Order order) {
 PlannedProgram choosePlan(const CommandGraph &graph) {
   InPlaceAnswers answers;
   return Planner(graph, answers).best();
+}
+
+PlannedProgram choosePlanWithSlack(const CommandGraph &graph, double growth) {
+  InPlaceAnswers answers;
+  Planner planner(graph, answers);
+  return planner.withSlack(planner.best(), growth);
 }
 
 std::vector<Plan> allPlans(const CommandGraph &graph) {

@@ -53,6 +53,12 @@ struct PlannedProgram {
 };
 PlannedProgram choosePlan(const CommandGraph &graph);
 
+/// The same for a graph with a gradient stream. What that stream uses is kept
+/// for as long as possible, so that the compute stream does not wait for it
+/// only to take its bytes; no arena gets larger than that of `choosePlan` by
+/// more than the share `growth`.
+PlannedProgram choosePlanWithSlack(const CommandGraph &graph, double growth);
+
 /// Every order that `choosePlan` tries, least live bytes first.
 std::vector<Plan> allPlans(const CommandGraph &graph);
 

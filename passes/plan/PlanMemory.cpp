@@ -7,16 +7,19 @@
 // A result takes the bytes of an operand that is read for the last time, if the
 // kernel allows it. All other values share one arena. The steps are in this
 // folder: CommandGraph (the commands, and which must come before which),
-// Schedule (orders), Arena (offsets), Events (waits between devices),
+// GradientStream (which commands run beside the others),
+// Schedule (orders), Arena (offsets), Events (waits between streams),
 // KernelPool and ConstantPool (shared by programs), Contraction (library
 // calls).
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "passes/Failure.h"
 #include "passes/Passes.h"
 #include "passes/fuse/FusionInfo.h"
 #include "passes/plan/Contraction.h"
 #include "passes/plan/Events.h"
+#include "passes/plan/GradientStream.h"
 #include "passes/plan/KernelPool.h"
 #include "passes/plan/Plan.h"
 
@@ -86,14 +89,13 @@ private:
     return success();
   }
 
-  Value ticket(OpBuilder &builder, Location loc) {
+  Value ticket(OpBuilder &builder, Location loc, int64_t stream) {
     MLIRContext *context = builder.getContext();
     RankedTensorType type = exec::ticketType(context);
     return builder.create<exec::BufferOp>(
         loc, exec::BufferType::get(context),
         exec::SliceAttr::get(context, exec::Space::control, 0,
-                             exec::control_offset::kTicket,
-                             exec::sizeBytes(type)),
+                             exec::ticketOffset(stream), exec::sizeBytes(type)),
         type);
   }
 
@@ -150,7 +152,7 @@ private:
     nameKind(fusion, command.place.place);
     exec::KernelOp kernel = kernels.get(cast<ir::KernelOp>(*fusion));
     if (kernel.isStaged())
-      reads.push_back(ticket(builder, command.loc));
+      reads.push_back(ticket(builder, command.loc, command.place.stream));
     builder.create<exec::LaunchOp>(command.loc, kernel.getSymName(), reads,
                                    writes);
     return success();
@@ -176,6 +178,8 @@ public:
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     if (functions.empty())
       return;
+    if (failed(checkGradientStream()))
+      return signalPassFailure();
     SymbolTable symbols(module);
     ConstantPool constants;
     KernelPool kernels(OpBuilder(functions.front()), symbols);
@@ -204,7 +208,9 @@ private:
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
-    auto [plan, layout] = choosePlan(*graph);
+    unsigned moved = moveGradients(*graph);
+    auto [plan, layout] =
+        moved ? choosePlanWithSlack(*graph, growth) : choosePlan(*graph);
     int64_t arenaBytes =
         std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
     int64_t unshared = 0;
@@ -225,7 +231,62 @@ private:
             " without sharing, " + Twine(plan.inPlace) +
             " results in place; live at most in the orders tried:" + tried,
         graph->commands.size());
+    if (gradientStream != "off")
+      ir::remark("plan-memory", "gradient-stream", func.getLoc(),
+                 "@" + func.getSymName() + ": " + Twine(moved) +
+                     " gradients of weights are computed beside the others, "
+                     "which wait for them " +
+                     Twine(countWaits(func->getBlock()->back())) + " times",
+                 moved);
     return success();
+  }
+
+  /// Of the compute streams for gradient streams.
+  static unsigned countWaits(Operation &program) {
+    llvm::DenseSet<int64_t> gradients; // events
+    unsigned waits = 0;
+    for (Operation &op : cast<exec::ProgramOp>(program).getBody().front()) {
+      bool isGradient = exec::placeOf(&op).stream == exec::kGradient;
+      if (auto record = dyn_cast<exec::RecordOp>(op); record && isGradient)
+        gradients.insert(record.getEvent());
+      if (auto wait = dyn_cast<exec::WaitOp>(op); wait && !isGradient)
+        waits += gradients.contains(wait.getEvent());
+    }
+    return waits;
+  }
+
+  LogicalResult checkGradientStream() {
+    ModuleOp module = getOperation();
+    if (gradientStream != "off" && gradientStream != "auto" &&
+        gradientStream != "on")
+      return emitFailure(module, kUsageFailure)
+             << "sinter-plan-memory: gradient-stream=" << gradientStream
+             << " is not off, auto or on";
+    if (gradientStream == "on" && hasStreams(ir::deviceNames(module)).none())
+      return emitFailure(module, kUsageFailure)
+             << "--gradient-stream=on: the program is for the CPU, which has "
+                "no streams";
+    return success();
+  }
+
+  /// By device.
+  llvm::BitVector hasStreams(ArrayRef<StringRef> devices) const {
+    llvm::BitVector result(std::max<size_t>(devices.size(), 1), hasOwnMemory);
+    for (auto [number, name] : llvm::enumerate(devices))
+      if (!name.empty())
+        result[number] = !ir::isHostDevice(name);
+    return result;
+  }
+
+  /// Returns the number of gradients on a stream of their own.
+  unsigned moveGradients(CommandGraph &graph) const {
+    if (gradientStream == "off")
+      return 0;
+    // A product of fewer multiply-adds takes about as long as the wait of one
+    // stream for the other and the launch after it.
+    constexpr double kLeastMultiplyAdds = 1 << 24;
+    return useGradientStream(graph, hasStreams(graph.devices),
+                             gradientStream == "auto" ? kLeastMultiplyAdds : 0);
   }
 };
 

@@ -23,6 +23,7 @@ def Rematerialize : Pass<"sinter-rematerialize", "::mlir::ModuleOp"> {
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", "0", "bytes that a program may use on its device; 0: no limit">,
     Option<"workspaceBytes", "workspace", "int64_t", "0", "bytes of these that library calls may use">,
+    Option<"workspaces", "workspaces", "int64_t", "1", "how many times library calls may use them">,
     Option<"hasOwnMemory", "own-memory", "bool", "false", "inputs are copied to the device">,
     Option<"spareTime", "spare-time", "double", "0", "share of a training step's time that may be spent on saving memory without a limit">,
   ];

@@ -168,10 +168,12 @@ public:
       hasOwnMemory = !hasOwnMemory;
       spareTime = 0;
     }
-    if (memoryLimit > 0)
-      arenaLimit = memoryLimit - footprintOf(module, /*place=*/0,
-                                             workspaceBytes, hasOwnMemory)
-                                     .fixed();
+    if (memoryLimit > 0) {
+      Footprint needs =
+          footprintOf(module, /*place=*/0, workspaceBytes, hasOwnMemory);
+      needs.workspaces *= workspaces;
+      arenaLimit = memoryLimit - needs.fixed();
+    }
     llvm::StringMap<unsigned> states;
     for (auto state : module.getOps<ir::StateOp>())
       states.insert({state.getSymName(), static_cast<unsigned>(states.size())});

@@ -52,21 +52,22 @@ uint64_t strideOf(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 } // namespace
 
-ScratchNeeds Executor::scratchNeeds(const Place &place) const {
+ScratchNeeds Executor::scratchNeeds(const Stream &stream) const {
   ScratchNeeds needs;
   for (size_t i = 0; i < calls_.size(); ++i)
-    if (calls_[i] && steps_[i].place == &place)
+    if (calls_[i] && steps_[i].stream == &stream)
       needs.cover(
           {calls_[i]->sharedBytes(), strideOf(calls_[i]->perWorkerBytes())});
   return needs;
 }
 
-Result<uint64_t> Executor::shareScratch(Place &place, const ScratchNeeds &needs,
+Result<uint64_t> Executor::shareScratch(Place &place, const Stream &stream,
+                                        const ScratchNeeds &needs,
                                         uint64_t promisedBytes) {
   const int threads = place.device->threads();
   uint64_t blockBytes = 0;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i] || steps_[i].place != &place)
+    if (!calls_[i] || steps_[i].stream != &stream)
       continue;
     uint64_t sharedBytes = calls_[i]->sharedBytes(),
              stride = strideOf(calls_[i]->perWorkerBytes());
@@ -94,10 +95,11 @@ Result<uint64_t> Executor::shareScratch(Place &place, const ScratchNeeds &needs,
   return blockBytes;
 }
 
-Status Executor::bind(const Place &place, Scratch scratch) {
+Status Executor::bind(const Place &place, const Stream &stream,
+                      Scratch scratch) {
   const int threads = place.device->threads();
   for (size_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i] || steps_[i].place != &place)
+    if (!calls_[i] || steps_[i].stream != &stream)
       continue;
     scratch.perWorkerStride = strideOf(calls_[i]->perWorkerBytes());
     SINTER_RETURN_IF_ERROR(calls_[i]->bind(scratch, threads));

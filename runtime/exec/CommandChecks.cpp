@@ -154,9 +154,9 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
   if (command.place >= places)
     return Status::invalid("runs on place " + number(command.place) + " of " +
                            number(places));
-  if (command.stream > SINTER_STREAM_TRANSFER)
+  if (command.stream > SINTER_STREAM_GRADIENT)
     return Status::invalid("runs on stream " + number(command.stream) +
-                           " of 2");
+                           " of 3");
   if (command.numSlices && !command.slices)
     return Status::invalid("has no slice table");
   if (command.numReads > command.numSlices)

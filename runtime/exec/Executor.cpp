@@ -124,9 +124,11 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     Step step{};
     step.kind = command.kind;
     step.place = &place;
-    step.stream = command.stream == SINTER_STREAM_TRANSFER && place.transfers
-                      ? place.transfers.get()
-                      : place.stream.get();
+    step.stream = place.streamOf(command.stream);
+    if (step.stream == place.gradients.get() &&
+        std::ranges::find(executor.gradientPlaces_, &place) ==
+            executor.gradientPlaces_.end())
+      executor.gradientPlaces_.push_back(&place);
     if (command.kind == SINTER_CMD_COPY) {
       step.from = &places[command.copy.from];
       step.to = &places[command.copy.to];

@@ -49,17 +49,20 @@ public:
 
   const sinter_entry &entry() const { return *entry_; }
 
-  /// The scratch that the prepared calls of this entry want on a place.
-  ScratchNeeds scratchNeeds(const Place &place) const;
-  /// Limits the threads of each call on a place so that their scratch and the
-  /// shared part of all entries' `needs` fit in `promisedBytes`; returns the
-  /// bytes of all workers' scratch. SINTER_OUT_OF_MEMORY, naming the command,
-  /// if the scratch of one thread does not fit.
-  Result<uint64_t> shareScratch(Place &place, const ScratchNeeds &needs,
+  /// The scratch that the prepared calls of this entry want on a stream of a
+  /// place. Calls of one stream run one after the other and share it.
+  ScratchNeeds scratchNeeds(const Stream &stream) const;
+  /// Limits the threads of each call on a stream of `place` so that their
+  /// scratch and the shared part of all entries' `needs` fit in
+  /// `promisedBytes`; returns the bytes of all workers' scratch.
+  /// SINTER_OUT_OF_MEMORY, naming the command, if the scratch of one thread
+  /// does not fit.
+  Result<uint64_t> shareScratch(Place &place, const Stream &stream,
+                                const ScratchNeeds &needs,
                                 uint64_t promisedBytes);
-  /// Must be called once for each place after shareScratch() and before the
-  /// first run. Each call has a stride of its own in the scratch.
-  Status bind(const Place &place, Scratch scratch);
+  /// Must be called once for each stream of each place after shareScratch() and
+  /// before the first run. Each call has a stride of its own in the scratch.
+  Status bind(const Place &place, const Stream &stream, Scratch scratch);
 
   /// For use before the first run, when states have their initial values: times
   /// the library calls on `place` that have several ways, on their own buffers,
@@ -77,7 +80,7 @@ public:
   /// to its hostOutputs. All of it then comes before what is queued next on the
   /// places' compute streams. The first run on a device with graphs also waits
   /// for each command, so that an error names it; a run with a profile times
-  /// each command.
+  /// each command, so that those of the gradient stream run with the others.
   Status start(uint32_t slot, ProfileSink *profile) {
     return start(slot, 1, profile);
   }
@@ -158,7 +161,7 @@ private:
 
   Status prepareSummation(const sinter_command &command, Place &place,
                           Step &step);
-  Status sum(const Step &step, void *const *buffers);
+  Status sum(const Step &step, Stream &stream, void *const *buffers);
   Status prepareCall(const sinter_artifact &artifact,
                      const sinter_command &command, Step &step);
   Status prepareEvent(const sinter_command &command, Step &step);
@@ -168,12 +171,20 @@ private:
                 const sinter_slice &slice, uint32_t slot);
   bool spans() const { return places_.size() > 1; }
   Status runCopy(const Step &step, void *to, const void *from);
-  Status awaitMark(const Step &step);
+  Status awaitMark(const Step &step, Stream &stream);
   Status beginRun();
+  Status forkGradients();
+  Status joinGradients();
   Status endRun(uint32_t slot);
   Status runWaiting(uint32_t slot, ProfileSink &profile);
-  Status runStep(const Step &step, uint32_t slot);
-  Status runNamed(uint32_t step, uint32_t slot);
+  /// The stream of a step in a run that waits for each command or times it: all
+  /// commands of a place but transfers run in the order of the program.
+  static Stream &onlyStream(const Step &step) {
+    return step.stream == step.place->gradients.get() ? *step.place->stream
+                                                      : *step.stream;
+  }
+  Status runStep(const Step &step, Stream &stream, uint32_t slot);
+  Status runNamed(uint32_t step, Stream &stream, uint32_t slot);
   Status gather(uint32_t slot);
   Status runSteps(uint32_t slot, bool waits);
   Status runTimed(uint32_t slot, ProfileSink &profile);
@@ -187,7 +198,8 @@ private:
   Status namedQueued(uint32_t step, const Status &status) const;
 
   const sinter_entry *entry_ = nullptr;
-  Place *main_ = nullptr; // where runs begin and end
+  Place *main_ = nullptr;               // where runs begin and end
+  std::vector<Place *> gradientPlaces_; // with commands on gradient streams
   std::span<Place> places_;
   std::vector<Mark> marksOfPlan_;     // by event
   std::vector<Place *> outputPlaces_; // by output: that writes it

@@ -69,7 +69,12 @@ struct Place {
   std::unique_ptr<Stream> stream; // SINTER_STREAM_COMPUTE
   /// SINTER_STREAM_TRANSFER; null in programs on one device.
   std::unique_ptr<Stream> transfers;
-  /// The end of the last run on both streams. Null in programs on one device,
+  /// SINTER_STREAM_GRADIENT; null if no command runs there, or if host memory
+  /// is shared.
+  std::unique_ptr<Stream> gradients;
+  /// The beginning and the end of a run's commands on `gradients`.
+  std::unique_ptr<Event> fork, join;
+  /// The end of the last run on all streams. Null in programs on one device,
   /// and if host memory is shared: the run is then done when the call returns.
   std::unique_ptr<Event> end;
   std::unique_ptr<Stream> collectives; // for all_reduces; null: none
@@ -85,6 +90,14 @@ struct Place {
   int callThreads = 0;
   /// What the program has allocated on the device.
   uint64_t allocatedBytes = 0;
+
+  /// The stream of commands on `kind`, a sinter_stream.
+  Stream *streamOf(uint32_t kind) const {
+    Stream *own = kind == SINTER_STREAM_TRANSFER   ? transfers.get()
+                  : kind == SINTER_STREAM_GRADIENT ? gradients.get()
+                                                   : nullptr;
+    return own ? own : stream.get();
+  }
 };
 
 /// The offset of tensor `index` in a block that holds all of `tensors`; with

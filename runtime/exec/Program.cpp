@@ -132,24 +132,49 @@ Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,
   return static_cast<uint8_t *>(*address);
 }
 
-/// Creates the streams, and what orders runs if there are several devices.
-Status Program::loadQueues(Place &place) {
-  Device &device = *place.device;
-  Result<std::unique_ptr<Stream>> stream = device.createStream();
-  if (!stream.ok())
-    return stream.status();
-  place.stream = std::move(*stream);
-  if (places_.size() == 1 || device.sharesHostMemory())
-    return {};
-  Result<std::unique_ptr<Stream>> transfers = device.createStream();
-  if (!transfers.ok())
-    return transfers.status();
-  place.transfers = std::move(*transfers);
-  Result<std::unique_ptr<Event>> end = device.createEvent(EventUse::Order);
-  if (!end.ok())
-    return end.status();
-  place.end = std::move(*end);
+/// Whether a command runs on the gradient stream of place `index`.
+static bool usesGradientStream(const sinter_artifact &artifact,
+                               uint32_t index) {
+  for (uint32_t i = 0; i < artifact.numEntries; ++i)
+    for (uint32_t j = 0; j < artifact.entries[i].numCommands; ++j) {
+      const sinter_command &command = artifact.entries[i].commands[j];
+      if (command.place == index && command.stream == SINTER_STREAM_GRADIENT)
+        return true;
+    }
+  return false;
+}
+
+static Status createOrder(Device &device, std::unique_ptr<Event> &event) {
+  Result<std::unique_ptr<Event>> created = device.createEvent(EventUse::Order);
+  if (!created.ok())
+    return created.status();
+  event = std::move(*created);
   return {};
+}
+
+/// Creates the streams, and what orders runs if there are several devices.
+Status Program::loadQueues(uint32_t index) {
+  Place &place = places_[index];
+  Device &device = *place.device;
+  auto create = [&](std::unique_ptr<Stream> &to) -> Status {
+    Result<std::unique_ptr<Stream>> stream = device.createStream();
+    if (!stream.ok())
+      return stream.status();
+    to = std::move(*stream);
+    return {};
+  };
+  SINTER_RETURN_IF_ERROR(create(place.stream));
+  if (device.sharesHostMemory())
+    return {};
+  if (usesGradientStream(*artifact_, index)) {
+    SINTER_RETURN_IF_ERROR(create(place.gradients));
+    SINTER_RETURN_IF_ERROR(createOrder(device, place.fork));
+    SINTER_RETURN_IF_ERROR(createOrder(device, place.join));
+  }
+  if (places_.size() == 1)
+    return {};
+  SINTER_RETURN_IF_ERROR(create(place.transfers));
+  return createOrder(device, place.end);
 }
 
 Status Program::separateSlices(uint32_t index) {
@@ -183,7 +208,7 @@ Status Program::loadPlace(uint32_t index) {
     address = *block;
     return {};
   };
-  SINTER_RETURN_IF_ERROR(loadQueues(place));
+  SINTER_RETURN_IF_ERROR(loadQueues(index));
   Result<std::unique_ptr<KernelModule>> kernels =
       device.loadKernels(*artifact_);
   if (!kernels.ok())
@@ -223,13 +248,22 @@ Status Program::loadPlace(uint32_t index) {
 Status Program::bindScratch(uint32_t index) {
   Place &place = places_[index];
   place.callThreads = place.device->threads();
+  for (const Stream *stream : {place.stream.get(), place.gradients.get()})
+    if (stream)
+      SINTER_RETURN_IF_ERROR(bindScratch(index, *stream));
+  return {};
+}
+
+/// Calls of different streams may run at once, so they share no scratch.
+Status Program::bindScratch(uint32_t index, const Stream &stream) {
+  Place &place = places_[index];
   ScratchNeeds needs;
   for (const Executor &executor : executors_)
-    needs.cover(executor.scratchNeeds(place));
+    needs.cover(executor.scratchNeeds(stream));
   uint64_t workersBytes = 0;
   for (Executor &executor : executors_) {
-    Result<uint64_t> bytes =
-        executor.shareScratch(place, needs, workspaceBytes(*artifact_, index));
+    Result<uint64_t> bytes = executor.shareScratch(
+        place, stream, needs, workspaceBytes(*artifact_, index));
     if (!bytes.ok())
       return bytes.status();
     workersBytes = std::max(workersBytes, *bytes);
@@ -246,7 +280,7 @@ Status Program::bindScratch(uint32_t index) {
     return perWorker.status();
   scratch.perWorker = *perWorker;
   for (Executor &executor : executors_)
-    SINTER_RETURN_IF_ERROR(executor.bind(place, scratch));
+    SINTER_RETURN_IF_ERROR(executor.bind(place, stream, scratch));
   return {};
 }
 

@@ -137,12 +137,13 @@ private:
   Status load();
   Status loadPlace(uint32_t index);
   Status separateSlices(uint32_t index);
-  Status loadQueues(Place &place);
+  Status loadQueues(uint32_t index);
   Place &placeOf(const sinter_state_desc &state) {
     return places_[state.place];
   }
   Status initializeStates();
-  Status bindScratch(uint32_t place);
+  Status bindScratch(uint32_t index);
+  Status bindScratch(uint32_t index, const Stream &stream);
   Result<bool> chooseCalls(uint32_t index);
   Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,
                              const char *purpose);

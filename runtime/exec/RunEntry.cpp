@@ -17,13 +17,13 @@ static uint64_t nowNs() {
 }
 
 /// Queues a sum over replicas, which overlaps with the commands after it.
-Status Executor::sum(const Step &step, void *const *buffers) {
+Status Executor::sum(const Step &step, Stream &stream, void *const *buffers) {
   Place &place = *step.place;
   Summation &what = reductions_[step.reduction];
   if (!place.group)
     return Status::invalid("is a sum over replicas, but this program has not "
                            "joined a group of replicas");
-  SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, *place.stream));
+  SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, stream));
   SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
   SINTER_RETURN_IF_ERROR(place.group->allReduce(
       *place.collectives, {what.dtype, what.elements}, buffers));
@@ -44,7 +44,7 @@ Status Executor::runCopy(const Step &step, void *to, const void *from) {
                                   step.sizeBytes);
 }
 
-Status Executor::awaitMark(const Step &step) {
+Status Executor::awaitMark(const Step &step, Stream &stream) {
   const Mark &mark = marksOfPlan_[step.event];
   if (!mark.event)
     return {};
@@ -52,13 +52,12 @@ Status Executor::awaitMark(const Step &step) {
   // The next command of the CPU runs at once, so the host must wait.
   return device.sharesHostMemory()
              ? mark.place->device->synchronize(*mark.event)
-             : device.wait(*step.stream, *mark.event);
+             : device.wait(stream, *mark.event);
 }
 
-Status Executor::runStep(const Step &step, uint32_t slot) {
+Status Executor::runStep(const Step &step, Stream &stream, uint32_t slot) {
   void *const *buffers = buffers_[slot].data() + step.firstBuffer;
   Device &device = *step.place->device;
-  Stream &stream = *step.stream;
   switch (step.kind) {
   case SINTER_CMD_LAUNCH:
     return device.launch(stream, *step.place->kernels, step.kernel, buffers,
@@ -68,7 +67,7 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
   case SINTER_CMD_ATTENTION:
     return device.call(stream, *step.call, buffers);
   case SINTER_CMD_ALL_REDUCE:
-    return sum(step, buffers);
+    return sum(step, stream, buffers);
   case SINTER_CMD_AWAIT:
     return device.wait(stream, *reductions_[step.reduction].done);
   case SINTER_CMD_COPY:
@@ -78,17 +77,17 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
     return mark.event ? device.record(*mark.event, stream) : Status();
   }
   case SINTER_CMD_WAIT:
-    return awaitMark(step);
+    return awaitMark(step, stream);
   default:
     return device.fill(stream, buffers[0], 0, step.sizeBytes);
   }
 }
 
 /// Runs a command under its nodes' names, for the vendor's profilers.
-Status Executor::runNamed(uint32_t step, uint32_t slot) {
+Status Executor::runNamed(uint32_t step, Stream &stream, uint32_t slot) {
   Device &device = *steps_[step].place->device;
   device.beginRange(entry_->commands[step].label);
-  Status status = runStep(steps_[step], slot);
+  Status status = runStep(steps_[step], stream, slot);
   device.endRange();
   return status;
 }
@@ -108,7 +107,7 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t begin = profile ? nowNs() : 0;
-    Status status = runStep(steps_[i], 0);
+    Status status = runStep(steps_[i], *steps_[i].stream, 0);
     if (!status.ok())
       return named(i, status);
     if (profile)
@@ -149,12 +148,34 @@ Status Executor::runWatched(uint32_t slot) {
   SINTER_RETURN_IF_ERROR(gather(slot));
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
-    Status status = runNamed(i, slot);
+    Stream &stream = onlyStream(steps_[i]);
+    Status status = runNamed(i, stream, slot);
     if (status.ok())
-      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+      status = steps_[i].place->device->synchronize(stream);
     if (!status.ok())
       return named(i, status);
     SINTER_RETURN_IF_ERROR(tellWatch(i, slot));
+  }
+  return {};
+}
+
+/// The gradient stream starts after what is queued on the compute stream, and
+/// becomes part of the graph that the compute stream may be recording.
+Status Executor::forkGradients() {
+  for (Place *place : gradientPlaces_) {
+    SINTER_RETURN_IF_ERROR(place->device->record(*place->fork, *place->stream));
+    SINTER_RETURN_IF_ERROR(
+        place->device->wait(*place->gradients, *place->fork));
+  }
+  return {};
+}
+
+/// What is queued next on the compute stream starts after the gradient stream.
+Status Executor::joinGradients() {
+  for (Place *place : gradientPlaces_) {
+    SINTER_RETURN_IF_ERROR(
+        place->device->record(*place->join, *place->gradients));
+    SINTER_RETURN_IF_ERROR(place->device->wait(*place->stream, *place->join));
   }
   return {};
 }
@@ -177,15 +198,16 @@ Status Executor::namedQueued(uint32_t index, const Status &status) const {
 /// of the command at fault.
 Status Executor::runSteps(uint32_t slot, bool waits) {
   SINTER_RETURN_IF_ERROR(gather(slot));
+  SINTER_RETURN_IF_ERROR(forkGradients());
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
-    Status status = runNamed(i, slot);
+    Status status = runNamed(i, *steps_[i].stream, slot);
     if (status.ok() && waits)
-      status = steps_[i].place->device->synchronize(*steps_[i].place->stream);
+      status = steps_[i].place->device->synchronize(*steps_[i].stream);
     if (!status.ok())
       return waits ? named(i, status) : namedQueued(i, status);
   }
-  return {};
+  return joinGradients();
 }
 
 /// As runSteps, but times each command by the marks before and after it.
@@ -204,7 +226,7 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
   const uint64_t begin = nowNs();
   SINTER_RETURN_IF_ERROR(device.record(*marks_[0], *main_->stream));
   for (uint32_t i = 0; i < count; ++i) {
-    Status status = runNamed(i, slot);
+    Status status = runNamed(i, onlyStream(steps_[i]), slot);
     if (status.ok())
       status = device.record(*marks_[i + 1], *main_->stream);
     if (!status.ok())
@@ -224,7 +246,7 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
 }
 
 /// Every stream waits for the previous run, which may be another entry's:
-/// entries share arenas and states.
+/// entries share arenas and states. Gradient streams wait for compute streams.
 Status Executor::beginRun() {
   for (Place &place : places_)
     for (Place &other : places_) {
@@ -259,9 +281,10 @@ Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t begin = nowNs();
-    Status status = runStep(steps_[i], slot);
+    Stream &stream = onlyStream(steps_[i]);
+    Status status = runStep(steps_[i], stream, slot);
     if (status.ok())
-      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+      status = steps_[i].place->device->synchronize(stream);
     if (!status.ok())
       return named(i, status);
     profile.record(*entry_, i, begin, nowNs() - begin);

@@ -284,7 +284,7 @@ class Bench:
         """What is wrong; notes each side's difference from ours, which has none from itself."""
         ours, problems = sides[0], []
         for side in sides[1:]:
-            limit = 0 if side.name == "sinter-again" else workloads.TOLERANCE[row.precision]
+            limit = 0 if side.name in ("sinter-again", "sinter-streams") else workloads.TOLERANCE[row.precision]
             try:
                 side.error = abs(side.loss - ours.loss) / abs(ours.loss) \
                     if row.kind == "train" else side.check(ours.output, 30)
@@ -346,7 +346,8 @@ def key(side):
 
 
 def oursOf(row):
-    others = {"sinter-again": workloads.AGAIN, "sinter-one": workloads.ONE_KERNEL}
+    others = {"sinter-again": workloads.AGAIN, "sinter-one": workloads.ONE_KERNEL,
+              "sinter-streams": workloads.TWO_STREAMS}
     return ["sinter", *(name for name, rows in others.items() if row.name in rows)]
 
 

@@ -59,10 +59,12 @@ def prepareRow(row, build, folder, scratch, target, small, listing):
     capture([tool, model, "-o", output, f"--target={target}", "--mcpu=x86-64-v3",
              *workloads.compileOptions(row)])
     seconds = time.monotonic() - begin
-    if row.kind == "train" and row.name in workloads.ONE_KERNEL:
-        one = os.path.join(folder, workloads.trainerOf(row, "sinter-one"))
-        capture([tool, model, "-o", one, f"--target={target}", "--mcpu=x86-64-v3",
-                 *workloads.compileOptions(row, "sinter-one")])
+    for side, rows in (("sinter-one", workloads.ONE_KERNEL),
+                       ("sinter-streams", workloads.TWO_STREAMS)):
+        if row.kind == "train" and row.name in rows:
+            other = os.path.join(folder, workloads.trainerOf(row, side))
+            capture([tool, model, "-o", other, f"--target={target}", "--mcpu=x86-64-v3",
+                     *workloads.compileOptions(row, side)])
     if row.name in workloads.AHEAD:
         os.remove(output + ".h")
     layers = workloads.LAYERS.get(row.network, 0)

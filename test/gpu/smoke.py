@@ -98,7 +98,8 @@ def table(context):
     yield binary("graphs with calls, replayed", "replay", *replay(True),
                  needs=("driver", "cuBLASLt", "cuDNN: convolutions"))
     for variant in training.VARIANTS:
-        for name in training.ONE_KERNEL[:1] if variant == ", one kernel" else TRAINERS:
+        some = training.ONLY.get(variant, TRAINERS)
+        for name in some[:1] if variant == ", one kernel" else [*filter(TRAINERS.__contains__, some)]:
             yield Probe(f"48 steps of {name}{variant}", ["training", name + variant],
                         needs=("driver", *(() if variant else OF_LIBRARIES[name])))
     yield Probe("copy rate", ["copy"])

@@ -19,8 +19,11 @@ NARROW = ["cnn-bf16", "cnn-fp16", "depthwise-bf16", "encoder-bf16", "encoder-fp1
 
 # What a trainer's name says of how it was compiled -> (the end of its file's name, options).
 VARIANTS = {"": ("", "--libraries=all"), ", no libraries": ("-none", "--libraries=none"),
-            ", one kernel": ("-one", "--persistent-kernel=auto")}
-ONE_KERNEL = ["mlp-adam", "mlp-momentum"]
+            ", one kernel": ("-one", "--persistent-kernel=auto"),
+            ", gradient stream": ("-streams", "--gradient-stream=on")}
+# Tests that are made in some variants only.
+ONLY = {", one kernel": ["mlp-adam", "mlp-momentum"],
+        ", gradient stream": ["mlp-adam", "cnn-adam", "gpt2-lm", "cnn-bf16", "gpt2-bf16", "gpt2-fp16"]}
 
 
 def readTest(path):
@@ -48,7 +51,7 @@ def tests(small):
     for variant in VARIANTS:
         for path in paths[:1] if small and variant else paths:
             name = os.path.basename(path)[:-len(".test")]
-            if variant != ", one kernel" or name in ONE_KERNEL:
+            if name in ONLY.get(variant, [name]):
                 yield name, path, variant
 
 

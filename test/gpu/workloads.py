@@ -132,6 +132,12 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
 AGAIN = {"mlp train 64 fp32", "bert infer 1 bf16", "mlp train 8 fp32", "bert infer 2 bf16"}
 # Measured against the same program as one kernel, too.
 ONE_KERNEL = {"mlp train 64 fp32", "mlp train 64 bf16", "mlp train 8 fp32"}
+# Measured against the same program with a gradient stream, too.
+TWO_STREAMS = {"mlp train 64 fp32", "resnet50 train 64 bf16", "gpt2 train 8 bf16",
+               "mlp train 8 fp32", "gpt2 train 2 bf16"}
+# The sides of ours that are other files: the end of their names, options.
+VARIANTS = {"sinter-one": ("-one", ["--persistent-kernel=on"]),
+            "sinter-streams": ("-streams", ["--gradient-stream=on"])}
 # Inference that is compiled ahead, with its weights, for cold starts.
 AHEAD = {"mlp infer 1 fp32"}
 # Of losses and outputs, relative.
@@ -162,14 +168,14 @@ def caches(network, small):
 
 def trainerOf(row, side):
     """The file of a trainer, from bench's folder on."""
-    return row.file + ("-one" if side == "sinter-one" else "")
+    return row.file + (VARIANTS[side][0] if side in VARIANTS else "")
 
 
 def compileOptions(row, side="sinter"):
     """sinterc's, but for model, output and target."""
     options = [f"--batch={row.batch}", f"--precision={row.precision}"]
-    if side == "sinter-one":
-        options.append("--persistent-kernel=on")
+    if side in VARIANTS:
+        options += VARIANTS[side][1]
     if row.kind == "train":
         training = TRAINING[row.network]
         options += ["--train", f"--loss={training.loss}", f"--optimizer={training.optimizer}"]

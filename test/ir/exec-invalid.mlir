@@ -198,7 +198,7 @@ exec.program @no_ticket("x" : tensor<16xf32>) -> () arena 128 unshared 128 max_l
   %t = exec.buffer input[0] 0 + 4 : tensor<i32>
   %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
   %b = exec.buffer arena[0] 64 + 64 : tensor<16xf32>
-  // expected-error @below {{has no ticket as its last operand, though @k0 has stages}}
+  // expected-error @below {{has no ticket of its stream as its last operand, though @k0 has stages}}
   exec.launch @k0(%x, %t) -> (%a, %b)
 }
 
@@ -704,5 +704,38 @@ module attributes {sinter.devices = ["sim:0", "sim:1"]} {
     exec.copy %b -> %y {exec.place = 1 : i64}
     // expected-error @below {{does not wait for a command on place 1, stream 1, that touches the same bytes}}
     exec.fill -> %c
+  }
+}
+
+// -----
+
+// program C8: two streams of one device.
+module {
+  exec.program @gradient("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 128 {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    // expected-note @below {{the command is here}}
+    exec.copy %x -> %a
+    // expected-error @below {{does not wait for a command on place 0, stream 0, that touches the same bytes}}
+    exec.copy %a -> %y {exec.stream = 2 : i64}
+  }
+}
+
+// -----
+
+// program C8: a sum over replicas is there when it has been awaited, not when it has begun.
+module {
+  exec.program @sum("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 128 unshared 128 max_live 128 {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    exec.all_reduce event 0 (%x) -> (%a) {exec.stream = 2 : i64}
+    exec.record 1 {exec.stream = 2 : i64}
+    // expected-note @below {{the command is here}}
+    exec.await event 0 {exec.stream = 2 : i64}
+    exec.wait 1
+    // expected-error @below {{does not wait for a command on place 0, stream 2, that touches the same bytes}}
+    exec.copy %a -> %y
   }
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -116,9 +117,11 @@ uint64_t FakeDriver::deviceBytesHeld() const {
 //===----------------------------------------------------------------------===//
 
 DriverResult FakeDriver::queue(Stream &stream, Work work) {
-  if (stream.recording)
+  if (stream.recording) {
     stream.recording->work.push_back(std::move(work));
-  else
+    ++stream.recorded;
+    stream.isJoined = stream.recording->origin == &stream;
+  } else
     stream.queue.push_back(std::move(work));
   return result::success;
 }
@@ -472,6 +475,17 @@ struct FakeCalls {
     ALIVE(event, what);
     if (!event->stream)
       return result::success;
+    if (event->graph) {
+      // The order in which commands are recorded is one of those allowed, so
+      // the graph replays it.
+      if (stream->recording && stream->recording != event->graph)
+        return d.violation("a stream in two captures");
+      stream->recording = event->graph;
+      if (event->graph->origin == stream &&
+          event->recorded == event->stream->recorded)
+        event->stream->isJoined = true;
+      return result::success;
+    }
     if (stream->recording)
       return d.violation("a recorded wait for work that is not recorded");
     FakeDriver *driver = &d;
@@ -499,8 +513,12 @@ struct FakeCalls {
     ENTER(true, true);
     ALIVE(event, handle);
     ALIVE(stream, where);
+    event->graph = stream->recording;
+    event->recorded = stream->recorded;
+    event->stream = stream;
     if (stream->recording)
-      return d.violation("an event inside a graph");
+      return event->isTimed ? d.violation("a timed event inside a graph")
+                            : result::success;
     FakeDriver *driver = &d;
     FakeDriver::Event *mark = event;
     d.queue(*stream, [=] {
@@ -509,7 +527,6 @@ struct FakeCalls {
       mark->tick += 1000 * driver->launches.size();
       return result::success;
     });
-    event->stream = stream;
     event->position = stream->queue.size();
     return result::success;
   }
@@ -711,6 +728,7 @@ struct FakeCalls {
       return d.violation("a capture that other threads can break");
     auto graph = std::make_unique<Graph>();
     stream->recording = graph.get();
+    graph->origin = stream;
     d.graphs_.emplace(graph.get(), std::move(graph));
     return result::success;
   }
@@ -720,8 +738,21 @@ struct FakeCalls {
     ALIVE(stream, handle);
     if (!stream->recording)
       return d.violation("the end of a capture that did not begin");
-    *graph = asHandle<GraphHandle>(stream->recording);
-    stream->recording = nullptr;
+    if (stream->recording->origin != stream)
+      return d.violation("the end of a capture on another stream");
+    FakeDriver::Graph *recorded = stream->recording;
+    *graph = asHandle<GraphHandle>(recorded);
+    for (const auto &[other, each] : d.streams_)
+      if (each->recording == recorded) {
+        each->recording = nullptr;
+        if (!std::exchange(each->isJoined, true))
+          d.violation("a capture has work that its stream does not wait for");
+      }
+    for (const auto &[other, each] : d.events_)
+      if (each->graph == recorded) {
+        each->graph = nullptr;
+        each->stream = nullptr;
+      }
     return result::success;
   }
   static DriverResult graphInstantiate(GraphExecHandle *handle,

@@ -99,17 +99,22 @@ private:
   struct Graph {
     std::vector<Work> work;
     bool isExec = false;
+    Stream *origin = nullptr; // of the capture
   };
   struct Stream {
     std::vector<Work> queue;
     size_t done = 0;
     Graph *recording = nullptr;
+    size_t recorded = 0;  // commands in `recording`
+    bool isJoined = true; // the capture's stream waits for all of them
   };
   struct Event {
     bool isTimed = false;
     Stream *stream = nullptr;
     size_t position = 0;
     uint64_t tick = 0;
+    Graph *graph = nullptr; // recorded inside this capture
+    size_t recorded = 0;    // the stream's commands before it in the capture
   };
   struct Module {
     std::map<std::string, std::vector<size_t>> parameters; // sizes, by kernel

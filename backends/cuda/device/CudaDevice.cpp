@@ -17,6 +17,7 @@
 #include "runtime/base/NumberText.h"
 
 #include <set>
+#include <utility>
 
 using namespace sinter;
 using namespace sinter::cuda;
@@ -28,6 +29,9 @@ const std::string kindName = "cuda";
 
 StreamHandle handleOf(Stream &stream) {
   return static_cast<CudaStream &>(stream).handle();
+}
+bool &hasWaited(Stream &stream) {
+  return static_cast<CudaStream &>(stream).hasWaited;
 }
 EventHandle handleOf(const Event &event) {
   return static_cast<const CudaEvent &>(event).handle();
@@ -355,6 +359,7 @@ Status CudaDevice::record(Event &event, Stream &stream) {
 
 Status CudaDevice::wait(Stream &stream, const Event &event) {
   CurrentContext current(driver_, context_->handle());
+  hasWaited(stream) = true;
   return check(driver_.streamWaitEvent(handleOf(stream), handleOf(event), 0),
                "waiting for an event");
 }
@@ -484,8 +489,9 @@ Status CudaDevice::launch(Stream &stream, KernelModule &module, uint32_t kernel,
   SINTER_RETURN_IF_ERROR(failure_);
   CurrentContext current(driver_, context_->handle());
   auto &kernels = static_cast<CudaModule &>(module);
+  bool isSerial = isSerial_ || std::exchange(hasWaited(stream), false);
   DriverResult code =
-      kernels.launch(kernel, buffers, handleOf(stream), isSerial_);
+      kernels.launch(kernel, buffers, handleOf(stream), isSerial);
   if (code != result::success && !isSticky(code))
     return {SINTER_DEVICE_FAILED,
             launchText(kernels.desc(kernel)) +
@@ -501,6 +507,7 @@ Status CudaDevice::call(Stream &stream, LibraryCall &call,
                         void *const *buffers) {
   SINTER_RETURN_IF_ERROR(failure_);
   CurrentContext current(driver_, context_->handle());
+  hasWaited(stream) = false;
   Status status = call.run(buffers, {nullptr, 1, &stream});
   return status.ok() && syncLaunches_ ? synchronize(stream) : status;
 }

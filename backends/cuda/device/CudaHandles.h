@@ -26,6 +26,11 @@ public:
   void *native() const override { return handle_; }
   StreamHandle handle() const { return handle_; }
 
+  /// Whether the next command comes after an event of another stream. A launch
+  /// then depends on commands of several streams, and only one after a single
+  /// kernel may begin early.
+  bool hasWaited = false;
+
 private:
   const CudaContext &context_;
   StreamHandle handle_;

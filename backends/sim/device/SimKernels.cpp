@@ -37,7 +37,7 @@ void SimKernels::readCommand(const sinter_command &command) {
     const sinter_slice &slice = command.slices[i];
     buffer.isWritten |= i >= command.numReads ||
                         (slice.space == SINTER_SPACE_CONTROL &&
-                         slice.offsetBytes == offsetof(sinter_control, ticket));
+                         slice.offsetBytes >= offsetof(sinter_control, ticket));
   }
 }
 

@@ -83,6 +83,7 @@ void SimStream::step() {
   case Command::Reach:
     command.mark->isReached = true;
     command.mark->timeUs = Timeline::nowUs();
+    timeline_.runEager();
     break;
   case Command::Await:
     break;
@@ -142,17 +143,25 @@ void Timeline::fail(const rt::Status &status) {
     status_ = status;
 }
 
-// Two of four seeds run every second stream late and the others immediately,
-// one seed each way. So each of two adjacent streams gets far ahead of the
-// other once.
+// Two of four seeds run every second stream late and the others as soon as
+// possible, one seed each way. So each of two adjacent streams gets far ahead
+// of the other once.
+bool Timeline::isAlwaysEager(const SimStream &stream) const {
+  const uint64_t kind = seed_ % 4;
+  return (kind == 1 || kind == 2) && stream.number_ % 2 == seed_ % 2;
+}
+
 bool Timeline::isEager(const SimStream &stream) {
-  switch (seed_ % 4) {
-  case 1:
-  case 2:
-    return stream.number_ % 2 == seed_ % 2;
-  default:
-    return seed_ != 0 && random_.below(2);
-  }
+  if (seed_ % 4 == 1 || seed_ % 4 == 2)
+    return isAlwaysEager(stream);
+  return seed_ != 0 && random_.below(2);
+}
+
+// What waited for a mark that was reached may run now.
+void Timeline::runEager() {
+  for (size_t i = 0; i < streams_.size(); ++i)
+    if (isAlwaysEager(*streams_[i]))
+      streams_[i]->runWhilePossible();
 }
 
 // Commands that nothing orders may run first.

@@ -103,7 +103,9 @@ public:
 private:
   friend class SimStream;
 
+  bool isAlwaysEager(const SimStream &stream) const;
   bool isEager(const SimStream &stream);
+  void runEager();
   rt::Status enqueueLocked(SimStream &stream, Recording::Item item);
   void stepOthers();
   rt::Status queue(SimStream &stream, const Recording::Item &item,

@@ -103,9 +103,10 @@ typedef struct sinter_control {
   int64_t microBatch; /* offset 40 */
   int64_t replica;    /* offset 48; this replica's number */
   uint32_t ticket;    /* offset 56; 0. A kernel with stages counts its blocks
-                         here and resets it to 0; no other field is written */
-  uint32_t reserved1;
-} sinter_control; /* 64 bytes */
+                         here and resets it to 0; only tickets are written */
+  uint32_t gradientTicket; /* offset 60; 0. The same for the kernels on
+                              SINTER_STREAM_GRADIENT, which run beside others */
+} sinter_control;          /* 64 bytes */
 
 /* ---- Buffers ---------------------------------------------------------------
  */
@@ -144,7 +145,7 @@ typedef enum sinter_command_kind {
   /* waits for the ALL_REDUCE with the same `event`. Commands between the
    * two neither change what it reads nor touch what it writes. No slices. */
   SINTER_CMD_AWAIT,
-  /* Order between streams, in programs with several places. No slices. */
+  /* Order between streams. No slices. */
   SINTER_CMD_RECORD = 16, /* `event` = the stream's commands so far */
   SINTER_CMD_WAIT         /* the stream continues after `event`, which an
                              earlier command of the entry recorded */
@@ -154,7 +155,10 @@ typedef enum sinter_command_kind {
  * streams or places run in any order that the events allow. */
 typedef enum sinter_stream {
   SINTER_STREAM_COMPUTE = 0,
-  SINTER_STREAM_TRANSFER /* copies from and to other places */
+  SINTER_STREAM_TRANSFER, /* copies from and to other places */
+  /* Gradients of weights, and what only they are needed for. It starts when
+   * the compute stream does, and the run ends when both have. */
+  SINTER_STREAM_GRADIENT
 } sinter_stream;
 
 /* Operations on a contraction's fp32 result, applied in order before it is

@@ -85,6 +85,8 @@ SAMPLES = {
     "--libraries": [Sample("libraries", ADAM, "--libraries=none")],
     "--persistent-kernel": [Sample("persistent_kernel", ADAM + ("--target=sim",),
                                    "--persistent-kernel=auto")],
+    "--gradient-stream": [Sample("gradient_stream", ADAM + ("--target=sim",),
+                                 "--gradient-stream=on")],
     "--precision": [Sample("precision", ADAM, "--precision=bf16")],
     "--keep-fp32": [Sample("keep_fp32", ADAM + ("--precision=bf16",), "--keep-fp32=.*")],
     "--precision-plan": [Sample("ops_of_other_precision", ADAM + ("--precision=bf16",),
