@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -475,17 +474,10 @@ struct FakeCalls {
     ALIVE(event, what);
     if (!event->stream)
       return result::success;
-    if (event->graph) {
-      // The order in which commands are recorded is one of those allowed, so
-      // the graph replays it.
-      if (stream->recording && stream->recording != event->graph)
-        return d.violation("a stream in two captures");
-      stream->recording = event->graph;
-      if (event->graph->origin == stream &&
-          event->recorded == event->stream->recorded)
-        event->stream->isJoined = true;
-      return result::success;
-    }
+    if (event->graph)
+      return event->joinCapture(*stream)
+                 ? result::success
+                 : d.violation("a stream in two captures");
     if (stream->recording)
       return d.violation("a recorded wait for work that is not recorded");
     FakeDriver *driver = &d;
@@ -513,9 +505,7 @@ struct FakeCalls {
     ENTER(true, true);
     ALIVE(event, handle);
     ALIVE(stream, where);
-    event->graph = stream->recording;
-    event->recorded = stream->recorded;
-    event->stream = stream;
+    event->record(*stream);
     if (stream->recording)
       return event->isTimed ? d.violation("a timed event inside a graph")
                             : result::success;
@@ -738,22 +728,8 @@ struct FakeCalls {
     ALIVE(stream, handle);
     if (!stream->recording)
       return d.violation("the end of a capture that did not begin");
-    if (stream->recording->origin != stream)
-      return d.violation("the end of a capture on another stream");
-    FakeDriver::Graph *recorded = stream->recording;
-    *graph = asHandle<GraphHandle>(recorded);
-    for (const auto &[other, each] : d.streams_)
-      if (each->recording == recorded) {
-        each->recording = nullptr;
-        if (!std::exchange(each->isJoined, true))
-          d.violation("a capture has work that its stream does not wait for");
-      }
-    for (const auto &[other, each] : d.events_)
-      if (each->graph == recorded) {
-        each->graph = nullptr;
-        each->stream = nullptr;
-      }
-    return result::success;
+    *graph = asHandle<GraphHandle>(stream->recording);
+    return d.endCapture(*stream->recording, *stream);
   }
   static DriverResult graphInstantiate(GraphExecHandle *handle,
                                        GraphHandle from, unsigned long long) {

@@ -107,6 +107,11 @@ private:
     Graph *recording = nullptr;
     size_t recorded = 0;  // commands in `recording`
     bool isJoined = true; // the capture's stream waits for all of them
+
+    void leaveCapture() {
+      recording = nullptr;
+      isJoined = true;
+    }
   };
   struct Event {
     bool isTimed = false;
@@ -115,7 +120,41 @@ private:
     uint64_t tick = 0;
     Graph *graph = nullptr; // recorded inside this capture
     size_t recorded = 0;    // the stream's commands before it in the capture
+
+    void record(Stream &on) {
+      graph = on.recording;
+      recorded = on.recorded;
+      stream = &on;
+    }
+    /// Makes `waiting` part of the capture. The order in which commands are
+    /// recorded is one of those allowed, so the graph replays it.
+    bool joinCapture(Stream &waiting) {
+      if (waiting.recording && waiting.recording != graph)
+        return false;
+      waiting.recording = graph;
+      if (graph->origin == &waiting && recorded == stream->recorded)
+        stream->isJoined = true;
+      return true;
+    }
+    void leaveCapture() {
+      graph = nullptr;
+      stream = nullptr;
+    }
   };
+  cuda::DriverResult endCapture(Graph &graph, Stream &on) {
+    if (graph.origin != &on)
+      return violation("the end of a capture on another stream");
+    for (const auto &[handle, stream] : streams_) {
+      if (stream->recording == &graph && !stream->isJoined)
+        violation("a capture has work that its stream does not wait for");
+      if (stream->recording == &graph)
+        stream->leaveCapture();
+    }
+    for (const auto &[handle, event] : events_)
+      if (event->graph == &graph)
+        event->leaveCapture();
+    return cuda::result::success;
+  }
   struct Module {
     std::map<std::string, std::vector<size_t>> parameters; // sizes, by kernel
   };
