@@ -249,8 +249,9 @@ TEST_CASE("cuda: kernels that wait begin early where the image waits",
   CHECK_FALSE(isEarly(waiting, hopper, 13000, {}));
   setenv("SINTER_DEBUG", "serial", 1);
   FakeDriver fake;
-  checkLine(createCudaDevice(fake.table(), 0, {}).status(), SINTER_INVALID,
-            "'serial' is not separate-slices or serial-launches");
+  checkLine(
+      createCudaDevice(fake.table(), 0, {}).status(), SINTER_INVALID,
+      "'serial' is not fresh-weights, separate-slices or serial-launches");
   unsetenv("SINTER_DEBUG");
 }
 

@@ -136,7 +136,8 @@ TEST_CASE("separate slices: SINTER_DEBUG asks for them", "[slices]") {
   Result<bool> wanted = SeparateSlices::areWanted();
   REQUIRE(!wanted.ok());
   CHECK(wanted.status().message() ==
-        "SINTER_DEBUG: 'slices' is not separate-slices or serial-launches");
+        "SINTER_DEBUG: 'slices' is not fresh-weights, separate-slices or "
+        "serial-launches");
   setenv("SINTER_DEBUG", "serial-launches", 1);
   CHECK(*SeparateSlices::areWanted() == false);
   setenv("SINTER_DEBUG", "serial-launches,separate-slices", 1);
