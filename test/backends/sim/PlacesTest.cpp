@@ -210,8 +210,8 @@ TEST_CASE("tables of places are checked") {
           s.state.place = 2;
         }).find("state 's' lies on place 2 of 2") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
-          s.commands[3].stream = 2;
-        }).find("runs on stream 2 of 2") != std::string::npos);
+          s.commands[3].stream = 3;
+        }).find("runs on stream 3 of 3") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
           s.commands[3].place = 2;
         }).find("runs on place 2 of 2") != std::string::npos);
