@@ -12,6 +12,7 @@ from programs import Program, function, tensor
 TENSOR_CORES = (b"ldmatrix", b"cp.async", b"mma.sync")
 HOLDS = {
     "array of parameters": (b".param .align",),
+    "mapping: long row": (b"%dynamic_smem_size", b".extern .shared"),
     "staged tickets": (b"atom.",),
     "persistent kernel": (b"atom.", b"%nctaid.x"),
     "whole numbers in bf16": TENSOR_CORES,
@@ -34,6 +35,9 @@ def mappings():
         %1 = sinter.tanh %0 : {T}""", {"z": ("%1", T)})
     yield mapping("row", {"x": T}, f"%0 = sinter.softmax %x {{axis = 1 : i64}} : {T}",
                   {"z": ("%0", T)})
+    O = tensor(2, 50264)
+    yield mapping("long row", {"x": O}, f"%0 = sinter.softmax %x {{axis = 1 : i64}} : {O}",
+                  {"z": ("%0", O)})
     yield mapping("column", {"x": T}, f"%0 = sinter.reduce sum %x dims [0] : ({T}) -> {C}",
                   {"z": ("%0", C)})
     yield mapping("arg", {"x": T},
