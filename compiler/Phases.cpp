@@ -195,7 +195,9 @@ static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &context) {
   const Options &options = context.options;
   passes::PlanMemoryOptions pass;
-  pass.gradientStream = options.gradientStream;
+  // Of several targets, a CPU has no streams.
+  bool isForGpu = !context.target.traits().isHost || !context.devices.empty();
+  pass.gradientStream = isForGpu ? options.gradientStream : "off";
   pass.hasOwnMemory = !context.target.traits().isHost;
   // The program has been made to fit without a gradient stream.
   if (options.memoryLimitBytes > 0)
@@ -237,9 +239,17 @@ static std::string refusePrecision(const Options &options,
   return "";
 }
 
-static std::string refusePlan(const Options &options, const CompileState &) {
-  if (options.gradientStream == "on" && !options.train.enabled)
+static std::string refusePlan(const Options &options,
+                              const CompileState &state) {
+  if (options.gradientStream != "on")
+    return "";
+  if (!options.train.enabled)
     return "--gradient-stream=on needs --train";
+  if (!mayUseGpu(options, state) &&
+      llvm::all_of(options.targets,
+                   [&](StringRef target) { return options.isHost(target); }))
+    return "--gradient-stream=on: the program is for the CPU, which has no "
+           "streams";
   return "";
 }
 

@@ -97,8 +97,9 @@ static std::vector<Tensor> tensors(mlir::ArrayAttr names,
 static std::vector<Tensor> states(mlir::ModuleOp module) {
   llvm::SmallVector<std::pair<StringRef, mlir::Type>> list;
   for (auto state : module.getOps<ir::StateOp>())
-    list.emplace_back(state.getOnnx().value_or(state.getSymName()),
-                      state.getType());
+    if (state.getRole() != ir::StateRole::rounded) // the program's own
+      list.emplace_back(state.getOnnx().value_or(state.getSymName()),
+                        state.getType());
   return tensors(list);
 }
 

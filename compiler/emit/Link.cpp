@@ -156,10 +156,12 @@ static void addLibraryArguments(const CompiledProgram &program,
   // under its own names.
   arguments.push_back("--defsym=sinter_linked_artifact=sinter_artifact_" +
                       program.symbol);
+  const std::string given = "sinter_library_";
   for (StringRef name : {"create", "destroy", "run", "last_error", "artifact",
                          "inputs", "outputs", "read_state", "write_state"})
-    arguments.push_back(
-        ("--defsym=" + prefix + name + "=sinter_library_" + name).str());
+    if (prefix != given)
+      arguments.push_back(
+          ("--defsym=" + prefix + name + "=" + given + name).str());
   arguments.push_back("--version-script=" + folder.file("exports"));
   arguments.push_back("-Bsymbolic");
   // The pool of threads outlives dlclose.

@@ -50,16 +50,27 @@ bool mayBeFirst(ir::KernelOp fusion) {
          kind == ir::KernelKind::rows || kind == ir::KernelKind::staged;
 }
 
+/// True when the first stage of `fusion`, or all of it, is of kind rows.
+bool beginsWithRows(ir::KernelOp fusion) {
+  if (fusion.getKind() == ir::KernelKind::staged)
+    fusion = *fusion.getBody().front().getOps<ir::KernelOp>().begin();
+  return fusion.getKind() == ir::KernelKind::rows;
+}
+
 /// True when `second` is little work for one block: sums of some thousands of
 /// elements, a few numbers, but not updates of parameters. Behind a product of
-/// a vector it is work on a vector, which has few blocks in any case.
+/// a vector it is work on a vector, which has few blocks in any case. Behind
+/// rows it combines what they computed: one block takes longer than a launch if
+/// that is much.
 bool isSmall(ir::KernelOp second, ir::KernelOp first) {
-  constexpr int64_t kMostWritten = 1024, kMostOfVector = 4096;
+  constexpr int64_t kMostWritten = 1024, kMostOfVector = 4096,
+                    kMostOfRows = 4096;
   int64_t written = 0;
   for (Value output : second.getOutputs())
     written += ir::tensorType(output).getNumElements();
   bool isOfVector = first.getKind() == ir::KernelKind::matmul;
-  return elementsRead(second) <= kSmallElements &&
+  int64_t mostRead = beginsWithRows(first) ? kMostOfRows : kSmallElements;
+  return elementsRead(second) <= mostRead &&
          written <= (isOfVector ? kMostOfVector : kMostWritten);
 }
 

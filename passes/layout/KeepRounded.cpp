@@ -92,6 +92,8 @@ struct KeepRoundedPass : impl::KeepRoundedBase<KeepRoundedPass> {
           weights[{state, to}].casts.push_back(cast);
       }
     SymbolTable symbols(module);
+    if (symbols.lookup(SINTER_ENTRY_REFRESH))
+      return; // a function of the user's
     int64_t kept = 0;
     for (auto &[key, weight] : weights) {
       RankedTensorType type = keptType(weight.casts);

@@ -39,7 +39,7 @@ def KeepRounded : Pass<"sinter-keep-rounded", "::mlir::ModuleOp"> {
     these states from the parameters, for use after anything but a run has written a parameter.
 
     Where all readers append rows of zeros, the state has these rows. Parameters that are only concatenated are
-    left alone.
+    left alone, and so is a module that has a function @refresh of its own.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

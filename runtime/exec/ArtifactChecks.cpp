@@ -381,17 +381,9 @@ Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
 /// More than the number of targets that exist.
 static constexpr int mostTargets = 8;
 
-/// The number of states before those of role ROUNDED.
-static uint32_t numKept(const sinter_artifact &artifact) {
-  uint32_t count = artifact.numStates;
-  while (count && isRounded(artifact.states[count - 1]))
-    --count;
-  return count;
-}
-
 static Status checkSameStates(const sinter_artifact &a,
                               const sinter_artifact &b) {
-  const uint32_t numA = numKept(a), numB = numKept(b);
+  const uint32_t numA = numOwnStates(a), numB = numOwnStates(b);
   bool same = numA == numB;
   for (uint32_t i = 0; same && i < numA; ++i) {
     const sinter_state_desc &x = a.states[i], &y = b.states[i];

@@ -81,6 +81,13 @@ bool sinter::rt::hasRounded(const sinter_artifact &artifact) {
          isRounded(artifact.states[artifact.numStates - 1]);
 }
 
+uint32_t sinter::rt::numOwnStates(const sinter_artifact &artifact) {
+  uint32_t count = artifact.numStates;
+  while (count && isRounded(artifact.states[count - 1]))
+    --count;
+  return count;
+}
+
 Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
   auto corrupt = [](const std::string &what) {
     return Status::invalid("corrupt artifact: " + what);

@@ -42,6 +42,8 @@ inline bool isRounded(const sinter_state_desc &state) {
 }
 /// Whether there are states of role ROUNDED.
 bool hasRounded(const sinter_artifact &artifact);
+/// The number of states before those: what users read and write.
+uint32_t numOwnStates(const sinter_artifact &artifact);
 
 /// Checks the table of places, its arenas and the states' places; the states'
 /// other fields must have been checked.

@@ -352,6 +352,7 @@ Status Program::load() {
     SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());
   }
   SINTER_RETURN_IF_ERROR(initializeStates());
+  SINTER_RETURN_IF_ERROR(refresh()); // calls are chosen with these values
   bool haveChanged = false;
   for (uint32_t i = 0; i < places_.size(); ++i) {
     Result<bool> changed = chooseCalls(i);

@@ -122,11 +122,12 @@ public:
   /// caller keeps ownership.
   void setProfileSink(ProfileSink *sink) { profile_ = sink; }
   /// Reports every command to `watch` from now on; null ends that. The caller
-  /// keeps ownership.
+  /// keeps ownership. States of role ROUNDED are computed again, so that the
+  /// watch sees what is rounded.
   void setWatch(CommandWatch *watch) {
+    isStale_ |= watch != nullptr;
     for (Executor &executor : executors_)
-      if (&executor != refresh_)
-        executor.setWatch(watch);
+      executor.setWatch(watch);
   }
 
 private:

@@ -8,6 +8,9 @@
 
 #include "runtime/base/Float16.h"
 #include "runtime/data/ElementType.h"
+#include "runtime/exec/ArtifactPlaces.h"
+
+#include "sinter/program_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -197,6 +200,7 @@ void NonFiniteFinder::beginStep(int64_t step) {
   isInjected_ = false;
   seen_.clear();
   finding_.reset();
+  overflows_ = false;
 }
 
 /// Reads the slice's bytes into `bytes_`.
@@ -230,6 +234,7 @@ Status NonFiniteFinder::ran(const RanCommand &command) {
   const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
   const sinter_command &what = command.entry.commands[command.index];
   if (injection_ && !isInjected_ && injection_->step == step_ &&
+      std::strcmp(command.entry.name, SINTER_ENTRY_REFRESH) != 0 &&
       means(*injection_, command.entry, command.index))
     SINTER_RETURN_IF_ERROR(inject(command));
   for (uint32_t k = what.numReads; k < what.numSlices; ++k) {
@@ -241,6 +246,15 @@ Status NonFiniteFinder::ran(const RanCommand &command) {
     if (!made.kinds)
       continue;
     const Made where{entry, command.index, k};
+    Result<bool> isOver = isOverflow(command, k, made.kinds);
+    if (!isOver.ok())
+      return isOver.status();
+    if (*isOver && !overflows_) { // whatever came before is its consequence
+      overflows_ = true;
+      SINTER_RETURN_IF_ERROR(describe(command, k, made));
+    }
+    if (*isOver)
+      continue;
     seen_[where] |= made.kinds;
     auto known = own_.find(where);
     const bool isKnown =
@@ -249,6 +263,25 @@ Status NonFiniteFinder::ran(const RanCommand &command) {
       SINTER_RETURN_IF_ERROR(describe(command, k, made));
   }
   return {};
+}
+
+/// Whether the slice is a rounded weight and `kinds` are in nothing that the
+/// command read.
+Result<bool> NonFiniteFinder::isOverflow(const RanCommand &command,
+                                         uint32_t slice, uint8_t kinds) {
+  const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
+  const sinter_command &what = command.entry.commands[command.index];
+  if (what.slices[slice].space != SINTER_SPACE_STATE ||
+      !isRounded(artifact_->states[what.slices[slice].index]))
+    return false;
+  for (uint32_t k = 0; k < what.numReads; ++k) {
+    const uint32_t dtype = dtypeOf(entry, command.index, k);
+    if (!isFloatType(dtype) || what.slices[k].sizeBytes == 0)
+      continue;
+    SINTER_RETURN_IF_ERROR(read(command, k));
+    kinds &= ~summarize(dtype, bytes_.data(), bytes_.size()).kinds;
+  }
+  return kinds != 0;
 }
 
 /// A persistent kernel hides all values between its nodes.

@@ -64,6 +64,9 @@ public:
   /// One line about the first command of this step that made a new value that
   /// is not finite; nothing if there was none.
   const std::optional<std::string> &finding() const { return finding_; }
+  /// Whether the finding is a weight that is finite in float32 and not in 16
+  /// bits. Such a value is never the model's own.
+  bool overflows() const { return overflows_; }
 
 private:
   struct Made {
@@ -75,6 +78,8 @@ private:
   Status inject(const RanCommand &command);
   Status describe(const RanCommand &command, uint32_t slice,
                   const FloatSummary &made);
+  Result<bool> isOverflow(const RanCommand &command, uint32_t slice,
+                          uint8_t kinds);
   uint32_t dtypeOf(uint32_t entry, uint32_t command, uint32_t slice) const;
 
   const sinter_artifact *artifact_ = nullptr;
@@ -85,6 +90,7 @@ private:
   std::vector<uint8_t> bytes_;
   std::map<Made, uint8_t> own_, seen_; // kinds of what is the model's own
   std::optional<std::string> finding_;
+  bool overflows_ = false;
 };
 
 } // namespace sinter::rt

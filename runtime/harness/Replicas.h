@@ -106,6 +106,7 @@ public:
   void learn();
   /// The finding of the first replica that has one.
   std::optional<std::string> finding() const;
+  bool overflows() const; // as NonFiniteFinder's
 
   /// An output of the step that was finished last; the same on all replicas.
   std::optional<float> scalar(const char *output) const {

@@ -7,6 +7,8 @@
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Replicas.h"
 
+#include <algorithm>
+
 using namespace sinter::rt;
 
 Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
@@ -84,6 +86,12 @@ void Replicas::learn() {
   for (auto &replica : replicas_)
     if (replica->finder)
       replica->finder->learn();
+}
+
+bool Replicas::overflows() const {
+  return std::any_of(replicas_.begin(), replicas_.end(), [](auto &replica) {
+    return replica->finder && replica->finder->overflows();
+  });
 }
 
 std::optional<std::string> Replicas::finding() const {

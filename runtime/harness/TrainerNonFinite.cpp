@@ -120,7 +120,7 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
     }
     if (!what.empty())
       return reportNonFinite(step, what);
-    if (isFirstWatched_)
+    if (isFirstWatched_ && !replicas_->overflows())
       replicas_->learn();
     else if (options_.checkNonfinite == NonFinite::Op && replicas_->finding())
       return reportNonFinite(step, "step " + std::to_string(step + 1) +

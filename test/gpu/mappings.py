@@ -56,8 +56,9 @@ def mappings():
     yield mapping("vector, depth", {"x": V, "w": F}, f"""
         %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [1] : ({V}, {F}) -> {Q}""",
                   {"z": ("%0", Q)})
-    A, B, S = tensor(3, 1, 40), tensor(3, 256, 40), tensor(3, 1)
-    yield mapping("rows", {"q": A, "k": B, "v": B}, f"""
+    for name, heads, keys, depth in (("rows", 3, 256, 40), ("rows, of GPT-2", 12, 1024, 64)):
+        A, B, S = tensor(heads, 1, depth), tensor(heads, keys, depth), tensor(heads, 1)
+        yield mapping(name, {"q": A, "k": B, "v": B}, f"""
         %0, %1 = sinter.attention %q, %k, %v {{scale = 0.15 : f64}}
           : ({A}, {B}, {B}) -> ({A}, {S})""", {"y": ("%0", A)})
     X, W = tensor(1, 8, 20, 20), tensor(8, 1, 3, 3)

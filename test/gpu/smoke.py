@@ -30,8 +30,9 @@ import training
 from results import IN_GROUP
 
 BUDGET = 170  # seconds of all probes; starting and packing take some more
-TRAINERS = ["mlp-adam", "cnn-adam", "gpt2-lm"]
+TRAINERS = ["mlp-adam", "cnn-adam", "gpt2-lm", "gpt2-bf16"]
 OF_LIBRARIES = {"mlp-adam": ("cuBLASLt",), "gpt2-lm": ("cuBLASLt",),
+                "gpt2-bf16": ("cuBLASLt", "cuDNN: attention"),
                 "cnn-adam": ("cuBLASLt", "cuDNN: convolutions")}
 
 

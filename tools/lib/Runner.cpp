@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Runner.h"
 
+#include "runtime/exec/ArtifactPlaces.h"
 #include "tools/lib/ElfSymbols.h"
 
 #include "sinter/program_names.h"
@@ -31,7 +32,7 @@ public:
   }
   std::span<const sinter_state_desc> states() const override {
     const sinter_artifact &artifact = program_->artifact();
-    return {artifact.states, artifact.numStates};
+    return {artifact.states, rt::numOwnStates(artifact)};
   }
   rt::Status readState(uint32_t index, void *to) override {
     return program_->readState(index, to);
@@ -90,7 +91,7 @@ public:
   }
   std::span<const sinter_state_desc> states() const override {
     const sinter_artifact &artifact = *functions_.artifact();
-    return {artifact.states, artifact.numStates};
+    return {artifact.states, rt::numOwnStates(artifact)};
   }
   rt::Status readState(uint32_t index, void *to) override {
     return profiled_ ? profiled_->readState(index, to)

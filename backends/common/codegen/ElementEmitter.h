@@ -37,6 +37,10 @@ public:
   /// each step is emitter.reducedElement(op, input', level).
   virtual mlir::Value reduce(ElementEmitter &emitter, ir::ReduceOp op,
                              llvm::ArrayRef<Index> input, unsigned level) = 0;
+  /// A thread wants to read an element that another thread of the row may
+  /// overwrite later. Returns whether it may; then the threads wait for each
+  /// other before they store results.
+  virtual bool readOfOther() { return false; }
 };
 
 /// Keeps what is read in a row for later reads of the same elements.

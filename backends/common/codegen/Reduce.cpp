@@ -169,7 +169,8 @@ Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
   IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
   if (op.getKind() == ir::ReduceKind::sum && op.getDims().size() == 1) {
     int64_t dim = op.getDims().front();
-    if (Value position = onlyPosition(op.getX(), dim))
+    if (Value position = onlyPosition(op.getX(), dim);
+        position && (!laneReducer || laneReducer->readOfOther()))
       return emitOnlyElement(op, input, dim, position);
   }
   return reduceNest(op, input, 0);

@@ -74,6 +74,10 @@ public:
   bool writesOwnRows(unsigned output) const override {
     return writesRowsOf(*nest, unitLoops, output);
   }
+  bool readOfOther() override {
+    hasReadOfOther |= isReducing;
+    return isReducing;
+  }
   int64_t dynamicBytes(const Intrinsics &intrinsics,
                        int64_t blockThreads) const override;
   void emit(Threads &threads, ArrayRef<Value> inputs,
@@ -146,6 +150,8 @@ private:
   Value exchange;            // the block's shared memory
   Value laneAddress;         // of this thread's first lane of group 0 there
   Type exchangedElement;     // what is in it
+  bool isReducing = false;   // no results have been stored
+  bool hasReadOfOther = false;
 };
 
 RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn, bool isAlone)
@@ -235,11 +241,16 @@ void RowPart::emitRow(ElementEmitter &emitter) {
   SmallVector<Root *> overAll, ofRow;
   for (Root &root : nest->roots)
     (nest->isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
+  isReducing = true;
+  hasReadOfOther = false;
   for (Operation &op : nest->body)
     if (isa<ir::ReduceOp>(op))
       if (auto it = nest->indices.find(op.getResult(0));
           it != nest->indices.end())
         emitter.element(op.getResult(0), it->second);
+  isReducing = false;
+  if (hasReadOfOther && !overAll.empty())
+    t->barrier(); // results may share the operands' memory
   if (!overAll.empty())
     emitSteps(emitter, 0, overAll);
   if (ofRow.empty())

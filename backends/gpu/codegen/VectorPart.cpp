@@ -17,7 +17,9 @@
 // the matrix.
 //
 // As a part of a kernel of kind rows, each block computes its row of the
-// results instead: a stretch of the columns of one product, or all of them.
+// results instead: a stretch of the columns of one product, or all of them. Its
+// threads are those that the largest member of the kernel wants, so the order
+// of a sum depends on the other members, too.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/gpu/codegen/BlockPart.h"
