@@ -8,7 +8,7 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvidia-driver, cudnn.
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvdisasm, nvidia-driver, cudnn.
 """
 
 import ctypes
@@ -77,6 +77,9 @@ if config.sinter_asan:
     config.available_features.add("asan")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
+if os.environ.get("SINTER_NVDISASM") or shutil.which("nvdisasm"):
+    config.available_features.add("nvdisasm")
+    config.environment["SINTER_NVDISASM"] = os.environ.get("SINTER_NVDISASM", "")
 try:
     ctypes.CDLL("libcuda.so.1")
     config.available_features.add("nvidia-driver")

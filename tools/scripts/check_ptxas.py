@@ -3,12 +3,13 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    check_ptxas.py PROGRAMS --models=DIR [--list]
-    check_ptxas.py --ptx=FILE
+    check_ptxas.py PROGRAMS --models=DIR [--list] [--sass]
+    check_ptxas.py --ptx=FILE [--sass]
 
 Each line of PROGRAMS lists a model of DIR and flags of sinterc. --list prints the resources that
 each kernel uses on sm_90, and the share of a multiprocessor's threads that it can have there.
---ptx assembles the PTX of a file for all architectures.
+--ptx assembles the PTX of a file for all architectures. --sass also disassembles what is assembled
+for sm_90, and compares it with the PTX (sass.py).
 PTX for sm_80 is assembled for sm_80. PTX for sm_90 is assembled for sm_90, sm_100 and sm_120.
 """
 
@@ -19,6 +20,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import sass
 
 # PTX for the first is assembled for the others.
 ARCHITECTURES = {"sm_80": ["sm_80"], "sm_90": ["sm_90", "sm_100", "sm_120"]}
@@ -66,6 +69,7 @@ def assemble(ptxas, text, target, folder):
         elif name and (match := re.search(r"Used (\d+) registers", line)):
             shared = re.search(r"(\d+) bytes smem", line)
             entries[name] += (int(match.group(1)), int(shared.group(1)) if shared else 0)
+    entries = {name: values for name, values in entries.items() if len(values) == 5}
     return entries, None
 
 
@@ -81,8 +85,11 @@ def surprises(ptx):
 class Gate:
     """Assembles PTX and counts kernels and problems."""
 
-    def __init__(self, isListing):
+    def __init__(self, isListing, hasSass):
         self.ptxas, self.isListing = findPtxas(), isListing
+        self.nvdisasm, self.disassembled = sass.find() if hasSass else None, 0
+        if hasSass and not self.nvdisasm:
+            sys.exit("check_ptxas: nvdisasm not found; tools/scripts/sass.py says where it is")
         self.problems, self.kernels, self.assembled = [], 0, 0
 
     def check(self, name, text, targets):
@@ -93,6 +100,10 @@ class Gate:
         for target in targets:
             with tempfile.TemporaryDirectory() as folder:
                 entries, complaint = assemble(self.ptxas, text, target, folder)
+                if self.nvdisasm and target == "sm_90" and not complaint:
+                    code = sass.disassemble(self.nvdisasm, os.path.join(folder, "kernels.cubin"))
+                    self.disassembled += len(code)
+                    self.problems += [f"{name}: {line}" for line in sass.surprises(text, code)]
             if complaint or set(entries) != expected:
                 self.problems.append(f"{name} for {target}: {complaint or 'entries are missing'}")
             self.assembled += len(entries)
@@ -125,13 +136,14 @@ def main():
     parser.add_argument("--models")
     parser.add_argument("--list", action="store_true",
                         help="print the resources of each kernel")
+    parser.add_argument("--sass", action="store_true", help="disassemble the kernels for sm_90")
     parser.add_argument("--ptx", help="a file with kernels, instead of programs")
     options = parser.parse_args()
     if (options.ptx is None) == (options.programs is None):
         parser.error("either PROGRAMS or --ptx=FILE")
     if options.programs and not options.models:
         parser.error("PROGRAMS needs --models=DIR")
-    gate, programs = Gate(options.list), []
+    gate, programs = Gate(options.list, options.sass), []
     if options.ptx:
         with open(options.ptx) as file:
             gate.check(os.path.basename(options.ptx), file.read(),
@@ -144,7 +156,7 @@ def main():
     for problem in gate.problems:
         print(problem)
     print(f"ptxas: {len(programs)} programs, {gate.kernels} kernels, {gate.assembled} assembled, "
-          f"{len(gate.problems)} problems")
+          f"{f'{gate.disassembled} disassembled, ' if options.sass else ''}{len(gate.problems)} problems")
     sys.exit(1 if gate.problems or not gate.assembled else 0)
 
 
