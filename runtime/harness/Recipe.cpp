@@ -86,11 +86,6 @@ static bool isNewlyRecorded(std::string_view name) {
          name == "deterministic";
 }
 
-/// Changes no number.
-static bool isOfSpeed(std::string_view name) {
-  return name == "gradient_stream";
-}
-
 /// Slots hold averages with these factors, made by this rule.
 static bool changesSlots(std::string_view name) {
   return name == "optimizer" || name == "momentum" || name == "beta1" ||
@@ -114,7 +109,7 @@ sinter::rt::recipeDifferences(const Manifest::Texts &then,
   for (const auto &[name, values] : both) {
     const bool isUnknown = isNewlyRecorded(name) &&
                            (values.first.empty() || values.second.empty());
-    if (values.first != values.second && !isUnknown && !isOfSpeed(name))
+    if (values.first != values.second && !isUnknown)
       differences.push_back({name,
                              name + " " + shown(values.second) +
                                  " instead of " + shown(values.first),
