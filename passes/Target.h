@@ -124,6 +124,10 @@ struct ProgramDevice {
 const Target *targetOf(mlir::ModuleOp module, int64_t number,
                        llvm::ArrayRef<ProgramDevice> devices,
                        const Target *otherwise);
+/// The same for the device of `function`. `otherwise` if it is in no module.
+const Target *targetOf(mlir::Operation *function,
+                       llvm::ArrayRef<ProgramDevice> devices,
+                       const Target *otherwise);
 
 } // namespace sinter::passes
 

@@ -268,10 +268,7 @@ public:
       : mainTarget(target), devices(devices) {}
 
   void runOnOperation() override {
-    target = mainTarget;
-    if (auto module = getOperation()->getParentOfType<ModuleOp>())
-      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
-                        mainTarget);
+    target = targetOf(getOperation(), devices, mainTarget);
     SmallVector<ir::DotGeneralOp> large;
     for (auto dot : getOperation().getOps<ir::DotGeneralOp>())
       if (dot.getLhsBatch().empty() &&

@@ -78,9 +78,7 @@ public:
       : mainTarget(target), devices(devices.vec()) {}
 
   void runOnOperation() override {
-    if (auto module = getOperation()->getParentOfType<ModuleOp>())
-      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
-                        mainTarget);
+    target = targetOf(getOperation(), devices, mainTarget);
     SmallVector<Operation *> contractions;
     for (Operation &op : getOperation().getBody().front())
       if (ir::isContraction(&op))

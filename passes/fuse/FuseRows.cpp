@@ -247,10 +247,7 @@ struct FuseRowsPass : impl::FuseRowsBase<FuseRowsPass> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    const Target *target = mainTarget;
-    if (auto module = function->getParentOfType<ModuleOp>())
-      target =
-          targetOf(module, ir::deviceNumber(function), devices, mainTarget);
+    const Target *target = targetOf(function, devices, mainTarget);
     if (!target || !target->traits().hasExpensiveLaunches ||
         function->hasAttr(kPersistentAttr))
       return;

@@ -138,10 +138,7 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
       : mainTarget(target), devices(devices) {}
 
   void runOnOperation() override {
-    const Target *target = mainTarget;
-    if (auto module = getOperation()->getParentOfType<ModuleOp>())
-      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
-                        mainTarget);
+    const Target *target = targetOf(getOperation(), devices, mainTarget);
     if (!target || !target->traits().hasExpensiveLaunches)
       return;
     // Each step merges the kernel at hand with one from before, so later

@@ -314,10 +314,7 @@ struct SplitAttentionPass : impl::SplitAttentionBase<SplitAttentionPass> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    const Target *target = mainTarget;
-    if (auto module = function->getParentOfType<ModuleOp>())
-      target =
-          targetOf(module, ir::deviceNumber(function), devices, mainTarget);
+    const Target *target = targetOf(function, devices, mainTarget);
     if (!target || !target->traits().hasExpensiveLaunches ||
         function->hasAttr(kPersistentAttr))
       return;

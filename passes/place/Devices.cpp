@@ -95,4 +95,12 @@ const Target *targetOf(ModuleOp module, int64_t number,
   return otherwise;
 }
 
+const Target *targetOf(Operation *function, ArrayRef<ProgramDevice> devices,
+                       const Target *otherwise) {
+  auto module = function->getParentOfType<ModuleOp>();
+  return module
+             ? targetOf(module, ir::deviceNumber(function), devices, otherwise)
+             : otherwise;
+}
+
 } // namespace sinter::passes

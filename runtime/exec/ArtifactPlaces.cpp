@@ -75,12 +75,6 @@ uint64_t sinter::rt::workspaceBytes(const sinter_artifact &artifact,
   return artifact.workspaces ? artifact.workspaces[place] : 0;
 }
 
-// They come after all others.
-bool sinter::rt::hasRounded(const sinter_artifact &artifact) {
-  return artifact.numStates &&
-         isRounded(artifact.states[artifact.numStates - 1]);
-}
-
 uint32_t sinter::rt::numOwnStates(const sinter_artifact &artifact) {
   uint32_t count = artifact.numStates;
   while (count && isRounded(artifact.states[count - 1]))

@@ -40,10 +40,12 @@ uint64_t workspaceBytes(const sinter_artifact &artifact, uint32_t place);
 inline bool isRounded(const sinter_state_desc &state) {
   return state.role == SINTER_STATE_ROUNDED;
 }
-/// Whether there are states of role ROUNDED.
-bool hasRounded(const sinter_artifact &artifact);
-/// The number of states before those: what users read and write.
+/// The number of states that users read and write: those before the states of
+/// role ROUNDED, which are last.
 uint32_t numOwnStates(const sinter_artifact &artifact);
+inline bool hasRounded(const sinter_artifact &artifact) {
+  return numOwnStates(artifact) < artifact.numStates;
+}
 
 /// Checks the table of places, its arenas and the states' places; the states'
 /// other fields must have been checked.

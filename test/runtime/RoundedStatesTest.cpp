@@ -124,7 +124,7 @@ TEST_CASE("rounded states follow what is written", "[rounded]") {
   CHECK(sample.run() == 0.25f);
 }
 
-TEST_CASE("nobody else writes rounded states", "[rounded]") {
+TEST_CASE("a host cannot write a rounded state", "[rounded]") {
   Sample sample;
   sample.load();
   // A pointer would let the host change the parameter unseen.

@@ -355,17 +355,18 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
       return it->second;
 
   Value result;
-  if (Value known = elements.lookup(tensor))
+  if (Value known = elements.lookup(tensor)) {
     result = known;
-  else if (Value pointer = buffers.lookup(tensor)) {
+  } else if (Value pointer = buffers.lookup(tensor)) {
     RankedTensorType type = ir::tensorType(tensor);
     auto read = [&] { return readMemory(type, pointer, index); };
-    result = fromMemory(rowKeeper ? rowKeeper->keep(*this, tensor, index, read)
-                                  : read(),
-                        type.getElementType());
-  } else
+    result =
+        fromMemory(rowKeeper ? rowKeeper->keep(tensor, index, read) : read(),
+                   type.getElementType());
+  } else {
     result = emit(tensor.getDefiningOp(),
                   cast<OpResult>(tensor).getResultNumber(), index);
+  }
   return setElementAt(tensor, index, result);
 }
 

@@ -37,9 +37,9 @@ public:
   /// each step is emitter.reducedElement(op, input', level).
   virtual mlir::Value reduce(ElementEmitter &emitter, ir::ReduceOp op,
                              llvm::ArrayRef<Index> input, unsigned level) = 0;
-  /// A thread wants to read an element that another thread of the row may
-  /// overwrite later. Returns whether it may; then the threads wait for each
-  /// other before they store results.
+  /// Asks whether a thread may now read an element that another thread of the
+  /// row owns and may overwrite with a result. If so, the reducer makes the
+  /// threads wait for each other before they store results.
   virtual bool readOfOther() { return false; }
 };
 
@@ -49,8 +49,7 @@ public:
   virtual ~RowKeeper() = default;
   /// Element `index` of `tensor`, in its storage type; `read` reads it from
   /// memory.
-  virtual mlir::Value keep(ElementEmitter &emitter, mlir::Value tensor,
-                           llvm::ArrayRef<Index> index,
+  virtual mlir::Value keep(mlir::Value tensor, llvm::ArrayRef<Index> index,
                            llvm::function_ref<mlir::Value()> read) = 0;
 };
 

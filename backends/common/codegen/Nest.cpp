@@ -347,13 +347,12 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
                      ArrayRef<unsigned> outputs,
                      std::vector<KernelPart> &parts);
 
-/// The part of a kernel of kind rows.
-static KernelPart rowsPart(Block &body, ArrayRef<unsigned> inputs,
-                           ArrayRef<unsigned> outputs) {
-  KernelPart part;
-  part.buffers.push_back({llvm::to_vector(inputs), llvm::to_vector(outputs)});
-  Operation *yield = body.getTerminator();
-  llvm::DenseMap<Value, unsigned> numbers;
+/// Calls `visit` for each kernel in `body`, with the numbers of its inputs.
+/// `numbers` gets those of arguments and aliases; `visit` adds those of
+/// results.
+static void
+forKernels(Block &body, llvm::DenseMap<Value, unsigned> &numbers,
+           llvm::function_ref<void(ir::KernelOp, ArrayRef<unsigned>)> visit) {
   for (BlockArgument argument : body.getArguments())
     numbers[argument] = argument.getArgNumber();
   for (Operation &member : body.without_terminator()) {
@@ -362,9 +361,22 @@ static KernelPart rowsPart(Block &body, ArrayRef<unsigned> inputs,
       numbers[member.getResult(0)] = numbers.lookup(member.getOperand(0));
       continue;
     }
-    SmallVector<unsigned> own, results;
+    SmallVector<unsigned> inputs;
     for (Value input : kernel.getInputs())
-      own.push_back(numbers.lookup(input));
+      inputs.push_back(numbers.lookup(input));
+    visit(kernel, inputs);
+  }
+}
+
+/// The part of a kernel of kind rows.
+static KernelPart rowsPart(Block &body, ArrayRef<unsigned> inputs,
+                           ArrayRef<unsigned> outputs) {
+  KernelPart part;
+  part.buffers.push_back({llvm::to_vector(inputs), llvm::to_vector(outputs)});
+  Operation *yield = body.getTerminator();
+  llvm::DenseMap<Value, unsigned> numbers;
+  forKernels(body, numbers, [&](ir::KernelOp kernel, ArrayRef<unsigned> own) {
+    SmallVector<unsigned> results;
     for (Value output : kernel.getOutputs()) {
       unsigned number = body.getNumArguments();
       auto yielded = llvm::find(yield->getOperands(), output);
@@ -377,7 +389,7 @@ static KernelPart rowsPart(Block &body, ArrayRef<unsigned> inputs,
       results.push_back(number);
     }
     addParts(kernel, own, results, part.chain);
-  }
+  });
   return part;
 }
 
@@ -457,26 +469,17 @@ kernelStages(ir::KernelOpInterface kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   llvm::DenseMap<Value, unsigned> numbers;
-  for (BlockArgument argument : body.getArguments())
-    numbers[argument] = argument.getArgNumber();
   std::vector<std::vector<KernelPart>> stages;
-  for (Operation &stage : body.without_terminator()) {
-    auto fusion = dyn_cast<ir::KernelOp>(stage);
-    if (!fusion) { // an alias: the same bytes
-      numbers[stage.getResult(0)] = numbers.lookup(stage.getOperand(0));
-      continue;
-    }
-    SmallVector<unsigned> inputs, outputs;
-    for (Value input : fusion.getInputs())
-      inputs.push_back(numbers.lookup(input));
-    for (Value output : fusion.getOutputs())
+  forKernels(body, numbers, [&](ir::KernelOp stage, ArrayRef<unsigned> inputs) {
+    SmallVector<unsigned> outputs;
+    for (Value output : stage.getOutputs())
       for (OpOperand &use : output.getUses())
         if (use.getOwner() == yield) {
           outputs.push_back(use.getOperandNumber());
           numbers[output] = body.getNumArguments() + use.getOperandNumber();
         }
-    addParts(fusion, inputs, outputs, stages.emplace_back());
-  }
+    addParts(stage, inputs, outputs, stages.emplace_back());
+  });
   return stages;
 }
 

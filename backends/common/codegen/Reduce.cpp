@@ -108,10 +108,10 @@ Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType,
   return builder.create<vector::ExtractOp>(loc, vector, ArrayRef<int64_t>{0});
 }
 
-/// If the elements of `x` along dimension `dim` are zero except at one
-/// position, that position; otherwise null. Such is where(iota == p, y, 0) if p
-/// is the same for the whole line, which may be inside of further where(.., ..,
-/// 0).
+/// The position along dimension `dim` at which an element of `x` may differ
+/// from zero, if each line has only one such position; otherwise null. Matches
+/// where(iota == p, y, 0), where p is constant along the line, and the same
+/// inside further where(c, .., 0).
 static Value onlyPosition(Value x, int64_t dim) {
   auto isAlong = [&](Value v) {
     auto iota = v.getDefiningOp<ir::IotaOp>();

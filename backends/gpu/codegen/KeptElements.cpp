@@ -129,7 +129,7 @@ SmallVector<Value> KeptElements::forRounds(
 }
 
 /// The first pass that reads an element stores it, and later ones load it.
-Value KeptElements::keep(ElementEmitter &, Value tensor, ArrayRef<Index> index,
+Value KeptElements::keep(Value tensor, ArrayRef<Index> index,
                          llvm::function_ref<Value()> read) {
   Operand *operand = llvm::find_if(
       operands, [&](const Operand &other) { return other.tensor == tensor; });

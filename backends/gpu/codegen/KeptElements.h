@@ -14,9 +14,9 @@ namespace sinter::gpu {
 
 /// Keeps the elements of a row that several passes over it read, in the dynamic
 /// shared memory of the block. A pass consists of rounds, and in each round a
-/// thread reads the same pieces of the row, so that each thread keeps its own
-/// elements. As many rounds are kept as there is memory for, the first; the
-/// others read global memory in each pass.
+/// thread reads the same pieces of the row in each pass, so it keeps its own
+/// elements. The first rounds are kept, as many as the memory holds; later
+/// rounds read global memory in each pass.
 class KeptElements : codegen::RowKeeper {
 public:
   /// A pass has `rounds` rounds of `pieces` pieces of `vector` elements along
@@ -31,15 +31,15 @@ public:
   /// Before the first pass.
   void begin(codegen::ElementEmitter &emitter, Threads &threads);
   /// Emits the rounds of the next pass, in order. `body` emits round number
-  /// `round` (a count): it gets and returns carried values, of which `start`
-  /// are the first. Returns the last.
+  /// `round` (a count); it takes the values that the round before returned,
+  /// `start` in the first round. Returns those of the last round.
   llvm::SmallVector<mlir::Value>
   forRounds(mlir::ValueRange start,
             llvm::function_ref<llvm::SmallVector<mlir::Value>(
                 mlir::Value round, mlir::ValueRange carried)>
                 body);
-  /// Around the reads of piece number `number` of a round, whose position is
-  /// the value of `loop`.
+  /// Enclose the reads of piece number `number` of a round. `loop` has the
+  /// piece's position.
   void enterPiece(unsigned loop, int64_t number) {
     pieceLoop = loop;
     piece = number;
@@ -55,8 +55,7 @@ private:
     mlir::Type type = {};            // of a piece
   };
 
-  mlir::Value keep(codegen::ElementEmitter &emitter, mlir::Value tensor,
-                   llvm::ArrayRef<ir::Index> index,
+  mlir::Value keep(mlir::Value tensor, llvm::ArrayRef<ir::Index> index,
                    llvm::function_ref<mlir::Value()> read) override;
   int64_t roundBytes(int64_t blockThreads) const;
 
