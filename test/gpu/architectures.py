@@ -64,9 +64,8 @@ def prepare(bundle):
 
 
 def run(context, results):
-    del results
-
     def check(network):
+        since = results.seconds()
         out = os.path.join(context.scratch, os.path.basename(network["file"]) + ".npz")
         inputs, reference = context.models([network["inputs"], network["reference"]])
         if context.attempt(GROUP, network["name"], context.runner(
@@ -74,5 +73,6 @@ def run(context, results):
             return
         context.run(GROUP, network["name"], context.script(
             "compare_npz.py", out, reference, f"--tolerance={network['tolerance']}"), 60,
-                    lambda text: "; ".join(text.strip().splitlines()), env=None)
+                    lambda text: "; ".join(text.strip().splitlines()), env=None,
+                    since=since)
     context.inParallel(check, context.list("architectures"))

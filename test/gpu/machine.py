@@ -130,7 +130,7 @@ def attention(context, results, entry):
 def chain(context, results, entries):
     """Runs of one kernel and of a hundred, each a graph with its copies in and out: as they are,
     and without launches that begin early."""
-    name = f"a graph of {CHAIN} small kernels"
+    name, begin = f"a graph of {CHAIN} small kernels", results.seconds()
 
     def median(entry, environment):
         done = context.attempt(GROUP, name, context.runner(
@@ -147,7 +147,7 @@ def chain(context, results, entries):
     each, serial = ((medians[i + 1] - medians[i]) / (CHAIN - 1) for i in (0, 2))
     streamed = profile(context, entries[1])
     alone = statistics.median(line["us"] for line in streamed.commands) if streamed else None
-    results.add(GROUP, name, "measured", 0,
+    results.add(GROUP, name, "measured", results.seconds() - begin,
                 f"{each:.3g} us a kernel in a run of {medians[1]:.4g} us; {serial:.3g} us where "
                 "each begins after the one before it", us_per_kernel=each, run_us=medians[1],
                 run_of_one_us=medians[0], us_per_serial_kernel=serial, us_launched_alone=alone)

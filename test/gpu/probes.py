@@ -22,11 +22,11 @@ import machine
 import simulated
 import training
 from context import Context
+from load import MISSING, NO_TIME  # exit codes, those of sinter-gpu-probe
 from libraries import Machine
 from missing import findTool
 from results import Results
 
-MISSING, NO_TIME = 77, 75  # exit codes, those of sinter-gpu-probe
 
 
 def chosen(context, results, list_, names):
@@ -69,7 +69,10 @@ def versions(context, results):
 
 
 def loadPart(context, results, name):
-    load.check(context, results, name, load.parts(context)[name], max(0.5, context.left() - 1))
+    """The smallest first, until 8 s: what is not tried then costs no probe."""
+    entries = load.parts(context)[name][::-1]
+    load.check(context, results, name, entries, min(8.0, max(0.5, context.left() - 1)),
+               isSample=True)
 
 
 def compared(context, results, *names):

@@ -20,7 +20,11 @@ def lastLine(text):
 
 
 class TimeIsUp(Exception):
-    """A command was ended."""
+    """A command was ended; `output` is what it had said."""
+
+    def __init__(self, output=""):
+        super().__init__("it took too long")
+        self.output = output
 
 
 RUNNING = set()
@@ -56,7 +60,8 @@ def execute(command, limit, **options):
     try:
         output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        raise TimeIsUp() from None
+        endGroup(process)
+        raise TimeIsUp(process.communicate()[0]) from None
     finally:
         if process.poll() is None:
             endGroup(process)
@@ -72,6 +77,7 @@ class Results:
         self.path, self.begin = path, time.monotonic()
         self.end = self.deadline = self.begin + seconds
         self.rows, self.lock = [], threading.Lock()
+        self.width = 160  # of a printed detail; the file has all of it
         self.areErrorsWhole = False  # instead of their last line
         self.header = {"device": device, "host": platform.node(), "small": small,
                        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
@@ -98,12 +104,14 @@ class Results:
         with self.lock:
             self.rows.append({"group": group, "name": name, "outcome": outcome,
                               "seconds": round(seconds, 3), "detail": detail, **numbers})
-            print(f"{group:<13} {name:<36} {outcome:<9}{seconds:6.1f} s  {detail[:160]}",
+            print(f"{group:<13} {name:<36} {outcome:<9}{seconds:6.1f} s  {detail[:self.width]}",
                   flush=True)
             self.write()
 
     def write(self, finished=False):
-        """Never leaves half a file."""
+        """Never leaves half a file. Without a path there is none."""
+        if not self.path:
+            return
         summary = {outcome: self.count(outcome) for outcome in OUTCOMES}
         with open(self.path + ".part", "w", encoding="utf-8") as file:
             json.dump({**self.header, "finished": finished, "seconds": round(self.seconds(), 1),
@@ -115,23 +123,26 @@ class Results:
         for name in names:
             self.add(group, name, "skipped", 0, why)
 
-    def attempt(self, group, name, command, most, mayLack=False, codes=(0,), **options):
+    def attempt(self, group, name, command, most, mayLack=False, codes=(0,), since=None,
+                **options):
         """Runs `command` for at most `most` seconds, fewer when the group's time runs out.
         What it printed and how long it took, if its exit code is one of `codes`; else None
-        after a row that says why not: failed, or skipped where `mayLack`."""
+        after a row that says why not: failed, or skipped where `mayLack`. A row of several
+        commands took the time from `since`, of seconds(), on."""
         limit = min(most, self.left())
         if limit < 1:
             return self.skip(group, [name], "no time left")
-        begin = time.monotonic()
+        begin = self.seconds() if since is None else since
         try:
             done = execute(command, limit, **options)
         except TimeIsUp:
             if limit < most:
                 return self.skip(group, [name], f"no time left after {limit:.0f} s of it")
-            return self.add(group, name, "failed", limit, f"took more than {limit:.0f} s")
+            return self.add(group, name, "failed", self.seconds() - begin,
+                            f"took more than {limit:.0f} s")
         except OSError as error:
-            return self.add(group, name, "failed", 0, str(error))
-        taken = time.monotonic() - begin
+            return self.add(group, name, "failed", self.seconds() - begin, str(error))
+        taken = self.seconds() - begin
         if done.returncode not in codes:
             part = str.strip if self.areErrorsWhole else lastLine
             why = f"exit {done.returncode}: {part(done.stderr) or part(done.stdout)}"

@@ -5,7 +5,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 Each probe is a process of its own, which is ended with all that it started after ten seconds.
 A probe is ok, FAILED, missing (what it needs is not on this machine) or not run (there was no
 time); one that needs another which is missing is missing, too. The table has a line for each
-probe, and the first error whole below it. smoke.tar.gz has smoke.json, which is complete after
+probe, and the first error whole below it. Probes that load PTX are ok with what they load in
+eight seconds, if nothing fails; they say how much that is. smoke.tar.gz has smoke.json, which is complete after
 every probe, and the output of each. Exits 0 if all are ok, 1 if one failed, 75 if one is missing
 or not run.
 """

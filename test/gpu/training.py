@@ -86,20 +86,20 @@ def outputOf(context, trainer):
 
 def check(context, trainer):
     """One row of an entry of training.json."""
-    name, out = trainer["name"], outputOf(context, trainer)
+    name, out, since = trainer["name"], outputOf(context, trainer), context.results.seconds()
     states = out + ".safetensors"
     if context.attempt(GROUP, name, trainCommand(context, trainer, out), 90) is None:
         return
     if any(word.endswith(".safetensors") for word in trainer["comparison"]) and \
             context.attempt(GROUP, name, [*context.program(trainer["file"]), "export",
                                           f"--checkpoint={out}", f"--device={context.device}",
-                                          "-o", states], 60) is None:
+                                          "-o", states], 60, since=since) is None:
         return
     script, *words = trainer["comparison"]
     words = [word.replace("%t/log.json", out + ".json")
              .replace("%t/states.safetensors", states) for word in context.models(words)]
     context.run(GROUP, name, context.script(script, *words), 60,
-                lambda text: text.strip().splitlines()[0], env=None)
+                lambda text: text.strip().splitlines()[0], env=None, since=since)
 
 
 def run(context, results):
