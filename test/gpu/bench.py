@@ -6,15 +6,20 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     bench.py prepare --build=BUILD --out=FOLDER [--target=cuda] [--small] [--only=TEXT]
     bench.py run FOLDER [--device=cuda:0] [--minutes=4] [--json=FILE] [--small]
                  [--only=TEXT] [--peers=cuda:0|cpu|none] [--against=torch,torch-compile,jax]
-                 [--data=FOLDER]
+                 [--data=FOLDER] [--machine=FILE] [--memory=GIB]
 
 `prepare` needs no GPU; it compiles trainers and checks that they call what they should.
 `run` needs the driver and Python; PyTorch and JAX are compared with where they are
-installed. Rows run in waves; rows that fill the device's memory have a wave for each kind of
-peer. Everything in a wave is prepared first, several processes at
-a time: peers compile meanwhile, and what is not ready in time is skipped and named. Then
-one row after another is measured while everything else waits, in rounds: each side in turn
-for about the same time; the figure is the median of the rounds' ratios.
+installed. Rows run in waves, which are split into parts that fit the GPU's memory (memory.py);
+rows that fill it are measured beside some kinds of peers at a time. Everything in a part is
+prepared first, several processes at a time: peers compile meanwhile, and what is not ready in
+time is skipped and named. Then one row after another is measured while everything else waits, in
+rounds: each side in turn for about the same time; the figure is the median of the rounds' ratios.
+
+--only=TEXT;TEXT.. chooses rows whose title has one of the texts. Titles of cold starts and
+accuracies have a colon; only texts with one choose them: --only="infer;cold start: mlp".
+--machine has the JSON of a run of the machine group, whose rates floors are computed with.
+The JSON file is complete after every row.
 
 Sinter's training reads and copies each batch from the host, as a trainer does; the peers'
 batches are on the device. Inference goes from host memory to host memory on
@@ -35,12 +40,15 @@ from concurrent.futures import ProcessPoolExecutor
 
 import accuracy
 import floors
+import memory
 import weights
 import workloads
 from coldstart import ColdStart
 from libraries import Machine
 from preparerows import prepareAlone
-from sides import Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors
+from results import Results
+from sides import (Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors,
+                   tellGpu)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIRST_STEPS = 3  # as in peers.py
@@ -65,7 +73,11 @@ class Bench:
             self.facts = json.load(file)
         self.device = f"--device={context.device}"
         own = context.device if context.device.startswith("cuda") else "none"
-        self.ceilings, self.ceilingsOf = floors.ceilings(context.device, results.rows)
+        self.ceilings, self.ceilingsOf = floors.ceilings(
+            results.rows, getattr(context, "machine", None),
+            tellGpu(context.device, "name").get("name", ""))
+        self.memory = getattr(context, "memory", None) or \
+            askGpu(context.device, "memory.total").get("memory.total", 0) * 2**20
         self.launcher = getattr(context, "launcher", [])  # of programs in the folder
         self.peersDevice = getattr(context, "peers", None) or own
         self.only = getattr(context, "only", None) or ""
@@ -75,6 +87,8 @@ class Bench:
     def run(self):
         if not self.against:
             self.results.add("bench", "peers", "skipped", 0, "compared with on a GPU only")
+        if not self.ceilings and self.context.device.startswith("cuda"):
+            self.results.add("bench", "floors", "skipped", 0, self.ceilingsOf)
         waves = list(self.waves())
         rest = sum(wave.share for wave, _ in waves)
         for wave, kinds in waves:
@@ -93,18 +107,30 @@ class Bench:
         """(Wave, kinds of peers) of the rows that are wanted."""
         for wave in workloads.waves(self.context.small):
             rows = [row for row in wave.rows
-                    if self.only in wave.title(row) and row.name in self.facts]
-            isSplit = wave.kind == "large" and self.against
-            groups = [[kind] for kind in self.against] if isSplit else [self.against]
-            for kinds in groups if rows else []:
-                yield wave._replace(rows=rows, share=wave.share / len(groups)), kinds
+                    if workloads.isChosen(self.only, wave.title(row)) and row.name in self.facts]
+            parts = self.parts(wave, rows) if rows else []
+            whole = sum(map(weight, parts))
+            for part in parts:
+                yield wave._replace(rows=part[0], share=wave.share * weight(part) / whole), part[1]
+
+    def parts(self, wave, rows):
+        """[(rows, kinds of peers)] that are in the GPU's memory at a time."""
+        if wave.kind == "large" and self.against:
+            return [(rows, [kind]) for kind in self.against]
+        if wave.kind in ("cold", "accuracy"):  # one process after the other
+            return [(rows, self.against)]
+        return memory.parts(
+            rows, self.against,
+            lambda row, kind: memory.needed(kind, self.facts[row.name], len(oursOf(row))),
+            memory.SHARE * self.memory if self.memory else None)
 
     def begin(self, wave, kinds):
         self.processes = []
         # By row's name; ours is the first side.
         self.sides = {row.name: [] for row in wave.rows}
         self.reasons = {row.name: {} for row in wave.rows}
-        beside = f" beside {kinds[0]}" if wave.kind == "large" and kinds else ""
+        isPart = kinds and (wave.kind == "large" or kinds != self.against)
+        beside = f" beside {', '.join(kinds)}" if isPart else ""
         self.titles = {row: wave.title(row) + beside for row in wave.rows}
 
     def runColdStarts(self, rows, kinds, end):
@@ -341,6 +367,13 @@ class Bench:
                 for name, value in askGpu(self.context.device, *CLOCKS).items()}
 
 
+def weight(part):
+    """A share of a wave's time: processes get ready at the same time, and rows are measured one
+    after the other. torch.compile takes longest to get ready."""
+    rows, kinds = part
+    return len(rows) + (6 if "torch-compile" in kinds else 3)
+
+
 def key(side):
     return side.name.replace("-", "_")
 
@@ -369,7 +402,7 @@ def ratioText(side, numbers):
 
 def run(context, results):
     """`context`: folder, device, small, data, left(), scratch, environment; perhaps only,
-    peers, against."""
+    peers, against, machine (a file), memory (bytes)."""
     Bench(context, results).run()
 
 
@@ -377,43 +410,50 @@ def run(context, results):
 
 
 class Alone:
-    """Context and results of a run without run.py."""
+    """The context of a run without run.py."""
 
-    def __init__(self, options, scratch):
+    def __init__(self, options, results, scratch):
         self.folder, self.device, self.small = \
             os.path.abspath(options.folder), options.device, options.small
         self.only, self.peers, self.against = options.only, options.peers, options.against
-        self.data = options.data
-        self.scratch = scratch
+        self.data, self.machine = options.data, options.machine
+        self.memory = options.memory and int(options.memory * 2**30)
+        self.scratch, self.left = scratch, results.left
         machine = Machine(self.folder, "auto")
         self.environment, self.launcher = machine.environment, machine.launcher
-        self.rows = []
-        self.end = time.monotonic() + 60 * options.minutes
 
-    def left(self):
-        return self.end - time.monotonic()
 
-    def add(self, group, name, outcome, seconds, detail="", **numbers):
-        self.rows.append({"group": group, "name": name, "outcome": outcome,
-                          "seconds": round(seconds, 3), "detail": detail, **numbers})
-        print(f"{name:<36} {outcome:<9} {seconds:6.1f} s  {detail}", flush=True)
+def problem(options):
+    """What is wrong with the options, or None."""
+    titles = [wave.title(row) for wave in workloads.waves(options.small) for row in wave.rows]
+    for text in filter(None, options.only.split(";")):
+        if not any(workloads.isChosen(text, title) for title in titles):
+            return f"--only: no row has '{text}'" + (
+                "; texts of cold starts and accuracies have a colon"
+                if any(text in title for title in titles) else "")
+    try:
+        if options.machine:
+            floors.readMachine(options.machine)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"--machine: {type(error).__name__}: {error}"
+    return None
 
 
 def runAlone(options):
+    if why := problem(options):
+        sys.exit(f"bench.py: {why}")
     scratch = tempfile.mkdtemp(prefix="sinter-gpu-")
-    alone = Alone(options, scratch)
+    results = Results(options.json, options.device, options.small, 60 * options.minutes)
+    results.width = None
     try:
-        run(alone, alone)
+        run(Alone(options, results, scratch), results)
     finally:
         if options.keep:
             print(f"kept: {scratch}")
         else:
             shutil.rmtree(scratch, ignore_errors=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(alone.rows, file, indent=1)
-    failed = sum(row["outcome"] == "failed" for row in alone.rows)
-    measured = sum(row["outcome"] == "measured" for row in alone.rows)
+    results.write(finished=True)
+    failed, measured = results.count("failed"), results.count("measured")
     print(f"bench: {measured} measured, {failed} failed")
     return 1 if failed or not measured else 0
 
@@ -433,9 +473,12 @@ def main():
     two.add_argument("--peers", help="their device, or none")
     two.add_argument("--against", help="kinds of peers")
     two.add_argument("--data", help="of Fashion-MNIST's four .gz files")
+    two.add_argument("--machine", help="JSON of a run of the machine group, for floors")
+    two.add_argument("--memory", type=float, help="the GPU's, in GiB, if not as nvidia-smi says")
     two.add_argument("--keep", action="store_true", help="logs and data")
     for command in (one, two):
-        command.add_argument("--only", default="", help="rows whose name has this")
+        command.add_argument("--only", default="",
+                             help="rows whose title has one of these, separated by ;")
         command.add_argument("--small", action="store_true", help="small sizes, for a simulation")
     options = parser.parse_args()
     return prepareAlone(options) if options.command == "prepare" else runAlone(options)

@@ -8,12 +8,20 @@ states once in and, in training, once out. It does not include activations, copi
 the host, and the cost of launches; it does include states that stay in a cache.
 """
 
+import json
 import math
+import os
 
 import workloads
 
-# What an H200 was measured to do; fp32 is its data sheet's.
-H200 = {"copy_gb_per_s": 4300, "fp32_tflop_per_s": 67, "bf16_tflop_per_s": 790}
+# What GPUs, by nvidia-smi's name, were measured to do; the H200's fp32 is its data sheet's. The
+# H100's bf16 is the most that its tensor cores did: a product of random data has 773.
+RATES = {
+    "NVIDIA H200": {"copy_gb_per_s": 4300, "fp32_tflop_per_s": 67, "bf16_tflop_per_s": 790},
+    "NVIDIA H100 80GB HBM3":
+        {"copy_gb_per_s": 2979, "fp32_tflop_per_s": 51.7, "bf16_tflop_per_s": 847},
+}
+KEYS = ("copy_gb_per_s", "fp32_tflop_per_s", "bf16_tflop_per_s")
 STATES = {"sgd": 2, "adam": 3, "adamw": 3}  # tensors of a parameter's size, itself among them
 
 
@@ -33,13 +41,31 @@ def leastBytes(row, listing, small):
         if len(shape) > 1 and name not in tables)
 
 
-def ceilings(device, rows):
-    """Those of this run's machine group and "measured"; without it those of an H200, and ({},
-    "") on what is no GPU."""
-    for row in rows:
-        if all(key in row for key in H200):
-            return {key: row[key] for key in H200}, "measured"
-    return (H200, "H200") if device.startswith("cuda") else ({}, "")
+def measured(rows):
+    """The rates in the rows of a machine group, or None."""
+    return next(({key: row[key] for key in KEYS} for row in rows
+                 if all(key in row for key in KEYS)), None)
+
+
+def readMachine(path):
+    """Those in the JSON of a machine group. ValueError: the file has none."""
+    with open(path, encoding="utf-8") as file:
+        rates = measured(json.load(file)["rows"])
+    if rates is None:
+        raise ValueError(f"{path}: no row has {', '.join(KEYS)}")
+    return rates
+
+
+def ceilings(rows, machine, gpu):
+    """(rates, what they are of): of this run's machine group; of the file `machine`; of the GPU
+    with the name `gpu`. ({}, why) if none of them is known."""
+    if found := measured(rows):
+        return found, "measured"
+    if machine:
+        return readMachine(machine), os.path.basename(machine)
+    if gpu in RATES:
+        return RATES[gpu], gpu
+    return {}, f"no floor: the rates of '{gpu}' are not known; --machine=FILE gives them"
 
 
 def floorMs(row, facts, rates):

@@ -9,7 +9,8 @@ Reads requests and writes answers as lines of JSON:
     {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
     {"check": "row|side", "output": ours.npz}      -> {"error": x}
     {"run": "row|side", "count": N}                -> {"ms": of one}
-or {"skip": why} if something is not available, also for one side only. A run of training
+or {"skip": why} if something is not available, also for one side only. With "broken" beside
+it, the process ends: its CUDA context is lost, and no side of it has a figure. A run of training
 is a step on batches that are on the device; a run of inference goes from host memory to
 host memory and waits, as in sinter-run. With --once, for cold starts, preparing does only what
 the first output needs: one step or run, and no choices by timing. FOLDER has what
@@ -22,6 +23,7 @@ import os
 import sys
 import time
 
+import failures
 import workloads
 
 FIRST_STEPS = 3  # whose last loss is compared
@@ -32,11 +34,8 @@ def orWhyNot(function, *arguments):
     """What it gives, or {"skip": why}: whatever a framework raises is told, not fatal."""
     try:
         return function(*arguments)
-    except ImportError as error:
-        return {"skip": f"not installed ({error})"}
     except Exception as error:
-        text = str(error).strip().splitlines() or [""]
-        return {"skip": f"{type(error).__name__}: {text[0][:160]}"}
+        return failures.whyNot(error)
 
 
 def milliseconds(begin, count):
@@ -129,8 +128,12 @@ class Torch:
                 config.max_autotune_gemm_backends = "ATEN"
         isGraphed = self.isCuda and not self.once
         ways = ["compile"] if self.compiled else ["eager", "graph"] if isGraphed else ["eager"]
-        return {"torch-" + way: orWhyNot(self.counted, lambda way=way: kind(self, work, way))
-                for way in ways}
+        sides = {}
+        for way in ways:
+            sides["torch-" + way] = orWhyNot(self.counted, lambda: kind(self, work, way))
+            if isinstance(sides["torch-" + way], dict) and "broken" in sides["torch-" + way]:
+                break
+        return sides
 
     def counted(self, make):
         """What `make` makes, and the memory that it had at most."""
@@ -484,6 +487,8 @@ def main():
         answer = orWhyNot(server.answer, json.loads(line)) if isinstance(server, Server) \
             else server
         print(json.dumps(answer), file=answers, flush=True)
+        if failures.brokenBy(answer):
+            os._exit(1)  # a lost context may make an orderly end wait
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import weights
 import workloads
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["accuracy.py", "bench.py", "coldstart.py", "floors.py", "learn.py", "libraries.py",
-           "networks.py", "networks_jax.py", "peers.py", "preparerows.py", "sides.py", "weights.py",
-           "workloads.py"]
+SCRIPTS = ["accuracy.py", "bench.py", "coldstart.py", "failures.py", "floors.py", "learn.py",
+           "libraries.py", "memory.py", "networks.py", "networks_jax.py", "peers.py",
+           "preparerows.py", "results.py", "sides.py", "weights.py", "workloads.py"]
 
 
 def capture(command, **options):
@@ -80,14 +80,14 @@ def prepareRow(row, build, folder, scratch, target, small, listing):
 
 
 def prepare(build, out, target="cuda", small=False, only=""):
-    """Puts graphs, trainers and scripts for rows whose name has `only` into `out`."""
+    """Puts graphs, trainers and scripts for the rows that `only` chooses into `out`."""
     folder, graphs = os.path.join(out, "bench"), os.path.join(HERE, "Inputs")
     os.makedirs(folder, exist_ok=True)
     for script in SCRIPTS:
         shutil.copy(os.path.join(HERE, script), out)
     shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
     rows = {row: None for wave in workloads.waves(small) for row in wave.rows
-            if only in wave.title(row)}
+            if workloads.isChosen(only, wave.title(row))}
     facts, listings = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
         for network in {row.network: None for row in rows}:

@@ -14,6 +14,8 @@ import threading
 import time
 from itertools import zip_longest
 
+import failures
+
 
 class SideError(Exception):
     """Why a side cannot be measured: one line."""
@@ -26,6 +28,7 @@ class TookTooLong(SideError):
 class Process:
     def __init__(self, command, log, environment):
         self.log, self.answers = log, queue.Queue()
+        self.broken = None  # why it has no more figures: the first reason
         with open(log, "w") as errors:
             try:
                 self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True,
@@ -51,13 +54,19 @@ class Process:
         return line
 
     def ask(self, text, seconds):
-        """The answer, of JSON, to a line."""
+        """The answer, of JSON, to a line. After one that says "broken" the process is ended, and
+        all that follows fails for the reason that it gave."""
+        if self.broken:
+            raise SideError(self.broken)
         try:
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
         except OSError:
             raise SideError(self.lastWords()) from None
         answer = json.loads(self.line(seconds))
+        self.broken = failures.brokenBy(answer)
+        if self.broken:
+            self.close()
         if "skip" in answer:
             raise SideError(answer["skip"])
         return answer
@@ -66,7 +75,7 @@ class Process:
         code = self.process.wait()
         with open(self.log, errors="replace") as file:
             lines = [line.strip() for line in file if line.strip()]
-        return f"exit {code}: {lines[-1][:200]}" if lines else f"exit {code}"
+        return failures.named(f"exit {code}: {lines[-1][:200]}" if lines else f"exit {code}")
 
     def close(self):
         self.process.kill()
@@ -126,7 +135,9 @@ def preparePeers(process, kind, rows, seconds):
                 process.close()
                 break
             continue
-        reasons = {name: side["skip"] for name, side in answer.items() if "skip" in side}
+        # Those that were prepared before one broke the process have no figures, either.
+        reasons = {name: process.broken or side["skip"] for name, side in answer.items()
+                   if process.broken or "skip" in side}
         found[row.name] = [Peer(name, row.name, process, side["loss"], side["bytes"])
                            for name, side in answer.items() if name not in reasons], reasons
     return found
@@ -153,16 +164,25 @@ def inParallel(jobs, most):
         thread.join()
 
 
-def askGpu(device, *names):
-    """{name: figure} of nvidia-smi, of the device now; nothing where it does not say all."""
+def tellGpu(device, *names):
+    """{name: text} of nvidia-smi, of the device now; nothing where it does not say all."""
     if not device.startswith("cuda"):
         return {}
     command = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits",
                "-i", device.partition(":")[2] or "0"]
     try:
         text = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
-        return dict(zip(names, map(float, text.strip().split(", "))))
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    words = text.strip().split(", ")
+    return dict(zip(names, words)) if len(words) == len(names) else {}
+
+
+def askGpu(device, *names):
+    """As tellGpu(), of figures."""
+    try:
+        return {name: float(text) for name, text in tellGpu(device, *names).items()}
+    except ValueError:
         return {}
 
 

@@ -148,6 +148,13 @@ def waves(small):
     return SMALL_WAVES if small else WAVES
 
 
+def isChosen(only, title):
+    """Whether --only=TEXT;TEXT.. wants a row: one text is in its title. Texts without a colon
+    are of plain rows, whose titles have none: not of cold starts and accuracies."""
+    return not only or any(text in title and (":" in text) >= (":" in title)
+                           for text in only.split(";") if text)
+
+
 def graph(row, small):
     return row.network + ("-small" if small else "")
 
