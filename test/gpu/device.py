@@ -99,7 +99,8 @@ def clocks(context, when):
     done = context.attempt(GROUP, name, [tool, f"--id={index}", "--query-gpu=" + ",".join(CLOCKS),
                                          "--format=csv,noheader"], 20, env=dict(os.environ))
     if done:
-        values = dict(zip(CLOCKS, (word.strip() for word in done[0].strip().split(","))))
+        words = [word.strip() for word in done[0].strip().split(",")]
+        values = dict(zip((figure.replace("name", "gpu") for figure in CLOCKS), words))
         detail = f"SM {values.get('clocks.sm')} of {values.get('clocks.max.sm')}, memory " \
                  f"{values.get('clocks.mem')}, {values.get('power.draw')}"
         context.results.add(GROUP, name, "measured", done[1], detail, **values)

@@ -45,7 +45,8 @@ def check(context, results, tool, entry):
     limit = min(60, context.left())
     if limit < 1:
         return results.skip(GROUP, [name], "no time left")
-    command = [tool, "--csv", "--target-processes=all", "--metrics=" + ",".join(METRICS),
+    command = [tool, "--csv", "--target-processes=all", "--clock-control=none",
+               "--metrics=" + ",".join(METRICS),
                *context.runner(entry["file"], "random:seed=0")]
     try:
         done = execute(command, limit, env=context.environment)

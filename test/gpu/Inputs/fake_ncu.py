@@ -8,6 +8,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 import sys
 
 program = " ".join(sys.argv)
+if "--clock-control=none" not in sys.argv:
+    sys.exit("==ERROR== clocks may not be changed here")
 if "softmax" in program:
     sys.exit("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission")
 if "adam" not in program:
