@@ -7,7 +7,7 @@ has prepared is in memory at once.
 """
 
 SHARE = 0.6  # of the memory, at most: estimates are rough, and tuning takes some for a while
-OWN, PEER = 600 << 20, 1 << 30  # of a process: its context, its libraries and small buffers
+OWN, PEER = 600 << 20, 768 << 20  # of a process: its context, its libraries, small buffers
 # Of a kind of peers over our program's memory. PyTorch has two sides, eager and a graph, each
 # with about twice ours, since its allocator keeps what it has freed.
 FACTORS = {"torch": 4, "torch-compile": 2, "jax": 1.5}
@@ -15,8 +15,8 @@ FACTORS = {"torch": 4, "torch-compile": 2, "jax": 1.5}
 
 def needed(kind, facts, ours=1):
     """Bytes for one row, of a kind of peers or of `ours` processes of "sinter". `facts` are
-    rows.json's. Inference has no planned_bytes there, so several times its weights are taken."""
-    planned = facts.get("planned_bytes") or 4 * facts["least_bytes"]
+    rows.json's. Inference has no planned_bytes there, so twice its weights are taken."""
+    planned = facts.get("planned_bytes") or 2 * facts["least_bytes"]
     if kind == "sinter":
         return ours * (OWN + planned)
     return PEER + FACTORS.get(kind, max(FACTORS.values())) * planned
