@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Works in any layout. This file also chooses the kernel of a single op.
+// For CPUs, in any layout; GPUs have mappings of their own. This file also
+// chooses the kernel of a single op.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"

@@ -137,6 +137,9 @@ std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
 std::unique_ptr<BlockPart> createScanPart(mlir::Operation *op);
 /// top_k with a block per line, if k is not too large; null for other ops.
 std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
+/// reduce_window_grad, with a thread per element of the result or per window;
+/// null for other ops.
+std::unique_ptr<BlockPart> createWindowPart(mlir::Operation *op);
 
 /// Below this, neither an element's number nor the number of a thread leaves 32
 /// bits; threads after the last element are few.

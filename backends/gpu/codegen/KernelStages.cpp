@@ -21,7 +21,7 @@ std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part,
   if (!part.chain.empty())
     return createRowsPart(part);
   if (!part.nest) {
-    for (auto *create : {createScanPart, createSortPart})
+    for (auto *create : {createScanPart, createSortPart, createWindowPart})
       if (std::unique_ptr<BlockPart> shared = create(part.solo))
         return shared;
     return createUnitPart(part.solo);
