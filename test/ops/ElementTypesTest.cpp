@@ -109,6 +109,26 @@ const Program kWindows[] = {
      "tensor<3x4xT>"},
 };
 
+/// Gradients of windows that do not meet, and whose sums are thus exact.
+const Program kWindowGradients[] = {
+    {"%g = sinter.slice %y starts [0, 0] limits [3, 3] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<3x3xT> "
+     "%r = sinter.reduce_window_grad max %x, %g {window = array<i64: 3, 2>, "
+     "strides = array<i64: 3, 2>, dilations = array<i64: 1, 1>, pads_low = "
+     "array<i64: 1, 0>, pads_high = array<i64: 1, 1>} : (tensor<7x5xT>, "
+     "tensor<3x3xT>) -> tensor<7x5xT>",
+     "tensor<7x5xT>"},
+    {"%v = sinter.slice %x starts [0, 0] limits [7, 4] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<7x4xT> "
+     "%g = sinter.slice %y starts [0, 0] limits [3, 4] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<3x4xT> "
+     "%r = sinter.reduce_window_grad max %v, %g {window = array<i64: 2, 1>, "
+     "strides = array<i64: 2, 1>, dilations = array<i64: 1, 1>, pads_low = "
+     "array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<7x4xT>, "
+     "tensor<3x4xT>) -> tensor<7x4xT>",
+     "tensor<7x4xT>"},
+};
+
 const Program kOrders[] = {
     {"%r = sinter.arg_reduce max %x {axis = 1 : i64} : (tensor<7x5xT>) -> "
      "tensor<7xi64>",
@@ -213,6 +233,15 @@ TEST_CASE("order and extremes are those of the evaluation for every number",
       programs.add(kWindows, kind);
       programs.add(kScatters, kind);
     }
+    CHECK(programs.wrong() == "");
+  }
+}
+
+TEST_CASE("a window chooses the element of the evaluation for every number",
+          "[compiled]") {
+  for (const char *name : kFloats) {
+    Programs programs(name);
+    programs.add(kWindowGradients);
     CHECK(programs.wrong() == "");
   }
 }

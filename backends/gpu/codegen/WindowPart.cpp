@@ -64,7 +64,7 @@ public:
 
 protected:
   using Values = SmallVector<Value>;
-  /// Gets an element's position, whether it is no padding (null: it is not),
+  /// Gets an element's position, whether it is inside (null: it is),
   /// and the carried values; returns the next of these.
   using Body = llvm::function_ref<Values(Value, Value, ValueRange)>;
 
