@@ -243,6 +243,14 @@ private:
         << "int32_t " << prefix_ << "_run(" << prefix_
         << " *program, const void *const *inputs,\n    void *const "
            "*outputs);\n\n"
+        << "/* inputs[i] gets the address of memory for input `i`, from which "
+           "a "
+           "GPU copies: a\n"
+        << " * run with these inputs copies nothing on the host. The memory "
+           "belongs to the\n"
+        << " * program and may change between runs. */\n"
+        << "int32_t " << prefix_ << "_input_memory(" << prefix_
+        << " *program, void **inputs);\n\n"
         << "/* One line about this thread's latest failure; valid until its "
            "next call. */\n"
         << "const char *" << prefix_ << "_last_error(void);\n\n"

@@ -157,8 +157,9 @@ static void addLibraryArguments(const CompiledProgram &program,
   arguments.push_back("--defsym=sinter_linked_artifact=sinter_artifact_" +
                       program.symbol);
   const std::string given = "sinter_library_";
-  for (StringRef name : {"create", "destroy", "run", "last_error", "artifact",
-                         "inputs", "outputs", "read_state", "write_state"})
+  for (StringRef name :
+       {"create", "destroy", "run", "input_memory", "last_error", "artifact",
+        "inputs", "outputs", "read_state", "write_state"})
     if (prefix != given)
       arguments.push_back(
           ("--defsym=" + prefix + name + "=" + given + name).str());

@@ -12,6 +12,7 @@
 #include "runtime/device/Registry.h"
 #include "sinter/sinter.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <new>
@@ -111,6 +112,22 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
       return Status::invalid("the program is null");
     return alone(*program, [&] {
       return program->program->run(entry, control, inputs, outputs);
+    });
+  });
+}
+
+sinter_status sinter_program_input_memory(sinter_program *program,
+                                          const char *entry, void **inputs) {
+  return guarded([&]() -> Status {
+    if (!program || !entry || !inputs)
+      return Status::invalid("the program, the entry or the address for the "
+                             "inputs is null");
+    return alone(*program, [&]() -> Status {
+      Result<std::span<void *const>> memory =
+          program->program->inputMemory(entry);
+      if (memory.ok())
+        std::copy(memory->begin(), memory->end(), inputs);
+      return memory.status();
     });
   });
 }

@@ -115,10 +115,13 @@ Result<const sinter_artifact *> Program::choose(const sinter_artifact &artifact,
 
 Program::~Program() {
   data_.reset();
+  inputMemory_.clear();
   staging_.reset();
   executors_.clear();
   for (const Allocation &allocation : allocations_)
     allocation.device->free(allocation.address);
+  for (const Allocation &allocation : hostAllocations_)
+    allocation.device->freeHost(allocation.address);
 }
 
 Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ public:
   /// the host; nothing if the program does not upload them. Destroy it before
   /// the program.
   Result<std::optional<InputBlock>> allocateInputs(const char *entry);
+  /// The same memory in each call, which belongs to the program; ordinary
+  /// memory if the program uploads nothing. One address for each input.
+  Result<std::span<void *const>> inputMemory(const char *entry);
 
   /// Starts a run; an asynchronous device is still working when this returns.
   /// The inputs may change then, unless they are in memory from
@@ -161,6 +165,12 @@ private:
     Device *device;
     void *address;
   };
+  /// Of inputMemory(), of one entry.
+  struct InputMemory {
+    const Executor *executor;
+    std::optional<InputBlock> block;
+    std::vector<void *> inputs;
+  };
 
   const sinter_artifact *artifact_ = nullptr;
   std::vector<Place> places_; // by sinter_command.place
@@ -168,6 +178,8 @@ private:
   std::unique_ptr<Staging> staging_; // null if host memory is shared
   std::vector<Executor> executors_;
   std::unique_ptr<DeviceData> data_;
+  std::vector<InputMemory> inputMemory_;
+  std::vector<Allocation> hostAllocations_; // of inputMemory_
   // What computes the states of role ROUNDED; null if there are none.
   Executor *refresh_ = nullptr;
   bool isStale_ = false; // a parameter was written since refresh_ ran

@@ -189,6 +189,42 @@ TEST_CASE("warming up gives the states their initial values") {
   CHECK(bytesOf(tiny) == initial);
 }
 
+TEST_CASE("a program's memory for inputs", "[exec]") {
+  Tiny tiny, other;
+  void *inputs[2] = {}, *again[2] = {};
+  REQUIRE(sinter_program_input_memory(tiny.program, "step", inputs) ==
+          SINTER_OK);
+  REQUIRE(sinter_program_input_memory(tiny.program, "step", again) ==
+          SINTER_OK);
+  float x[tiny::batch * tiny::features];
+  int64_t labels[tiny::batch];
+  for (int i = 0; i < tiny::batch; ++i)
+    labels[i] = i % tiny::classes;
+  for (size_t i = 0; i < std::size(x); ++i)
+    x[i] = float(i % 5) - 2;
+  for (int i : {0, 1}) {
+    CHECK(inputs[i] == again[i]);
+    CHECK(reinterpret_cast<uintptr_t>(inputs[i]) % 64 == 0);
+  }
+  std::memcpy(inputs[0], x, sizeof(x));
+  std::memcpy(inputs[1], labels, sizeof(labels));
+  sinter_control control{};
+  control.lr = 0.1f;
+  const void *callers[2] = {x, labels};
+  float loss = 0, expected = 1;
+  void *output = &loss, *expectedOutput = &expected;
+  tiny.fill(1), other.fill(1);
+  REQUIRE(sinter_program_run(tiny.program, "step", &control, inputs, &output) ==
+          SINTER_OK);
+  REQUIRE(sinter_program_run(other.program, "step", &control, callers,
+                             &expectedOutput) == SINTER_OK);
+  CHECK(loss == expected);
+  CHECK(sinter_program_input_memory(tiny.program, "none", inputs) ==
+        SINTER_INVALID);
+  CHECK(sinter_program_input_memory(tiny.program, "step", nullptr) ==
+        SINTER_INVALID);
+}
+
 TEST_CASE("checkpoints: another recipe of the same model is called that",
           "[train][checkpoint]") {
   TempFolder folder;

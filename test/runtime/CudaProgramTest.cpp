@@ -387,6 +387,15 @@ TEST_CASE("cuda program: a batch in pinned memory is uploaded as it is",
   REQUIRE(loaded.program->wait(*run).ok());
   CHECK(loaded.program->copiedInputBytes() == 2 * bytes);
   blocks.clear();
+  // The program's own memory is such a block, which it frees.
+  auto own = loaded.program->inputMemory("main");
+  REQUIRE(own.ok());
+  std::memcpy((*own)[0], loaded.inputs[0], n * sizeof(float));
+  run = loaded.program->begin("main", nullptr, own->data(), outputs);
+  REQUIRE(run.ok());
+  REQUIRE(loaded.program->wait(*run).ok());
+  CHECK(loaded.program->copiedInputBytes() == 2 * bytes);
+  CHECK(loaded.program->inputMemory("main")->data() == own->data());
 }
 
 TEST_CASE("cuda program: constants that nobody reads stay on the host",

@@ -38,6 +38,10 @@ int32_t sinter_library_run(sinter_program *program, const void *const *inputs,
   return sinter_program_run(program, entry().name, nullptr, inputs, outputs);
 }
 
+int32_t sinter_library_input_memory(sinter_program *program, void **inputs) {
+  return sinter_program_input_memory(program, entry().name, inputs);
+}
+
 const char *sinter_library_last_error(void) { return sinter_last_error(); }
 
 const sinter_tensor_desc *sinter_library_inputs(uint32_t *count) {

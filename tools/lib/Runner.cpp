@@ -43,6 +43,12 @@ public:
   rt::Status run(const void *const *inputs, void *const *outputs) override {
     return program_->run(entry_.name, nullptr, inputs, outputs);
   }
+  rt::Result<std::vector<void *>> inputMemory() override {
+    auto memory = program_->inputMemory(entry_.name);
+    if (!memory.ok())
+      return memory.status();
+    return std::vector<void *>(memory->begin(), memory->end());
+  }
   rt::Status profile(rt::ProfileSink *sink) override {
     program_->setProfileSink(sink);
     return {};
@@ -62,6 +68,7 @@ struct LibraryFunctions {
   void (*destroy)(void *program);
   int32_t (*run)(void *program, const void *const *inputs,
                  void *const *outputs);
+  int32_t (*inputMemory)(void *program, void **inputs);
   int32_t (*readState)(void *program, uint32_t index, void *to);
   int32_t (*writeState)(void *program, uint32_t index, const void *from);
   const char *(*lastError)();
@@ -105,6 +112,14 @@ public:
     if (profiled_)
       return profiled_->run(inputs, outputs);
     return statusOf(functions_.run(program_, inputs, outputs));
+  }
+  rt::Result<std::vector<void *>> inputMemory() override {
+    std::vector<void *> memory(inputs_.size());
+    rt::Status status =
+        statusOf(functions_.inputMemory(program_, memory.data()));
+    if (!status.ok())
+      return status;
+    return memory;
   }
   // The library's own runtime cannot profile. The runtime of this process runs
   // the same tables and continues with the current states.
@@ -201,6 +216,7 @@ static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
   resolve(functions.create, "create");
   resolve(functions.destroy, "destroy");
   resolve(functions.run, "run");
+  resolve(functions.inputMemory, "input_memory");
   resolve(functions.readState, "read_state");
   resolve(functions.writeState, "write_state");
   resolve(functions.lastError, "last_error");

@@ -49,6 +49,13 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
                                  const void *const *inputs,
                                  void *const *outputs);
 
+/* inputs[i] gets the address of memory for input `i` of `entry`. A GPU copies
+ * from there itself, so a run with these inputs copies nothing on the host. The
+ * memory is aligned to 64 bytes, belongs to the program, is the same in each
+ * call, and may change between runs. */
+sinter_status sinter_program_input_memory(sinter_program *program,
+                                          const char *entry, void **inputs);
+
 /* Replicas: programs in one process that share the steps of a training program
  * compiled for several (sinter_training.replicas). One of them names a group
  * for a kind of device ("cuda:0" or "cuda"); then each joins it with a rank of
