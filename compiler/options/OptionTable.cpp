@@ -127,7 +127,7 @@ static std::string storeLibraries(Options &options, StringRef value) {
   for (StringRef name : names) {
     std::string library;
     std::string wrong =
-        readWord(name, library, "all|none|onednn|cublaslt|cudnn");
+        readWord(name, library, "all|none|onednn|cublaslt|cudnn|cudnn-sums");
     if (!wrong.empty())
       return wrong;
     options.libraries.push_back(library);
@@ -357,7 +357,9 @@ static const OptionRow rows[] = {
        return "";
      }},
     {"--libraries", "all|none|NAME,...",
-     "libraries that programs may call for contractions and attention",
+     "libraries that programs may call for contractions and attention; "
+     "cudnn-sums, not part of all: cuDNN's convolutions that also add up "
+     "their channels",
      kTargetGroup, kCompile, storeLibraries},
     {"--precision", "fp32|tf32|bf16|fp16",
      "precision of contractions; default fp32", kTargetGroup, kCompile,
@@ -420,7 +422,7 @@ static const OptionRow rows[] = {
      }},
     {"--persistent-kernel", "off|auto|on",
      "on GPUs, compiles a program into one kernel whose blocks wait for each "
-     "other, without libraries: auto: if it is small; default off",
+     "other, without libraries: auto: if it is small; default auto",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.persistentKernel, "off|auto|on");
