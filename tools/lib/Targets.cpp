@@ -35,7 +35,9 @@ static bool readGpuArchs(const compiler::Options &options,
 }
 
 static cuda::LibraryUse librariesOf(const compiler::Options &options) {
-  return {options.allowsLibrary("cublaslt"), options.allowsLibrary("cudnn")};
+  const bool sums = llvm::is_contained(options.libraries, "cudnn-sums");
+  return {options.allowsLibrary("cublaslt"),
+          sums || options.allowsLibrary("cudnn"), sums};
 }
 
 static std::unique_ptr<passes::Target>

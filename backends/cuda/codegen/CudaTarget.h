@@ -12,8 +12,9 @@ namespace sinter::cuda {
 
 /// Which contractions libraries compute; generated kernels compute the others.
 struct LibraryUse {
-  bool matmul = true; // cuBLASLt
-  bool conv = true;   // cuDNN; also attention
+  bool matmul = true;       // cuBLASLt
+  bool conv = true;         // cuDNN; also attention
+  bool channelSums = false; // of convolutions, by cuDNN
 };
 
 /// Whether programs get machine code besides PTX: only if ptxas is found, or by

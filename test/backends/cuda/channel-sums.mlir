@@ -1,7 +1,7 @@
-// RUN: sinter-opt %s --phase-options="--target=cuda" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s
+// RUN: sinter-opt %s --phase-options="--target=cuda --libraries=cublaslt,cudnn-sums" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s
 // RUN: sinter-opt %s --phase-options="--target=cuda --libraries=cublaslt" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s --check-prefix=OWN
 
-// The statistics of a batch normalisation come with the convolution: its sums
+// The statistics of a batch normalisation come with the convolution, if that is asked for: its sums
 // and those of its squares, of which the squares of the mean are taken.
 // CHECK-LABEL: @statistics
 // CHECK: %[[CONV:.*]]:3 = sinter.library_call conv
