@@ -164,16 +164,20 @@ Ran OneProduct::run(const CommandRunner &runner, bool onlyPrepare) {
 
 void OneProduct::compare(Comparison &comparison) const {
   auto expect = [&](int64_t element, double value, double magnitude,
-                    const Operand &operand, const char *what) {
+                    const Operand &operand, const char *what,
+                    double vendor = 0) {
     comparison.near(operand.load(element), value, operand.dtype, magnitude,
-                    params.k, what, element);
+                    params.k, what, element, vendor);
   };
+  const bool isNarrow =
+      params.outDtype == SINTER_F16 || params.outDtype == SINTER_BF16;
   const sinter_matmul &p = params;
   int64_t count = 1;
   for (uint32_t i = 0; i < p.batchRank; ++i)
     count *= p.batch[i];
   std::vector<double> sums(static_cast<size_t>(p.n)),
-      sumMagnitudes(static_cast<size_t>(p.n));
+      sumMagnitudes(static_cast<size_t>(p.n)),
+      sumRoundings(static_cast<size_t>(p.n));
   const Operand *sumOperand = nullptr;
   int64_t bitLine = cuda::reluBitsPerLine(p.n);
   for (int64_t batch = 0; batch < count; ++batch) {
@@ -187,7 +191,7 @@ void OneProduct::compare(Comparison &comparison) const {
     }
     for (int64_t i = 0; i < p.m; ++i)
       for (int64_t j = 0; j < p.n; ++j) {
-        double x = 0, magnitude = 1;
+        double x = 0, magnitude = 1, vendor = 0;
         for (int64_t l = 0; l < p.k; ++l) {
           double product =
               operands_[0].values[a0 + i * p.aStrideM + l * p.aStrideK] *
@@ -237,10 +241,16 @@ void OneProduct::compare(Comparison &comparison) const {
             break;
           case SINTER_POST_GELU_TANH_GRAD:
             x *= geluTanhGrad(operand.values[at]);
+            // cuBLASLt rounds the product as if it were stored in between.
+            if (isNarrow)
+              vendor = roundingOf(p.outDtype) * std::abs(x);
             break;
           case SINTER_POST_BIAS_GRAD:
             sumOperand = &operand;
             sums[j] += x;
+            // Either the stored values are added up or those before rounding.
+            if (isNarrow)
+              sumRoundings[j] += vendor + roundingOf(p.outDtype) * std::abs(x);
             sumMagnitudes[j] += gated ? 0 : magnitude;
             break;
           case SINTER_POST_A_SUM:
@@ -250,12 +260,13 @@ void OneProduct::compare(Comparison &comparison) const {
             comparison.fail("a post-op without a meaning here");
           }
         }
-        expect(at, x, magnitude, operands_.back(), "result");
+        expect(at, x, magnitude, operands_.back(), "result", vendor);
       }
   }
   if (sumOperand)
     for (int64_t j = 0; j < p.n; ++j)
-      expect(j, sums[j], sumMagnitudes[j] * 4, *sumOperand, "bias gradient");
+      expect(j, sums[j], sumMagnitudes[j] * 4, *sumOperand, "bias gradient",
+             sumRoundings[j]);
   compareSums(comparison);
 }
 

@@ -149,14 +149,14 @@ void Comparison::within(double found, double value, double allowed,
 
 void Comparison::near(double found, double value, uint32_t dtype,
                       double magnitude, int64_t terms, const char *what,
-                      int64_t index) {
+                      int64_t index, double vendor) {
   double sums = dtype == SINTER_F64   ? 0x1p-53
                 : dtype == SINTER_I32 ? 0
                                       : 0x1p-24;
   double allowed =
       sums * magnitude * 2 * std::sqrt(static_cast<double>(terms) + 8) +
       roundingOf(dtype) * std::abs(value) * 1.01 +
-      (sums == 0x1p-24 ? slack_ * magnitude : 0);
+      (sums == 0x1p-24 ? slack_ * magnitude : 0) + (slack_ > 0 ? vendor : 0);
   // Where ReLU made a number of minus infinity, it is exact.
   if (!std::isfinite(allowed))
     allowed = 0;

@@ -50,9 +50,10 @@ public:
   /// Whether `found` differs from `value` at most by one rounding to `dtype`
   /// and the roundings of a sum of `terms` terms whose magnitudes add up to
   /// `magnitude`, computed in fp32 (fp64 for fp64, exactly for integers). NaN
-  /// and infinity must be found where they are expected.
+  /// and infinity must be found where they are expected. `vendor`: what a
+  /// vendor's kernel may add to that; not allowed where `slack` is 0.
   void near(double found, double value, uint32_t dtype, double magnitude,
-            int64_t terms, const char *what, int64_t index);
+            int64_t terms, const char *what, int64_t index, double vendor = 0);
   /// As near(), with the largest difference given.
   void within(double found, double value, double allowed, const char *what,
               int64_t index);

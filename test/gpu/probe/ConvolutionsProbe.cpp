@@ -42,7 +42,15 @@ const Shape shapes[] = {
     {"1x1", 16, 32, 1, {{6, 1}, {6, 1}}},
     {"3x3 by steps of 2", 8, 16, 1, {{9, 3, 2, 1, 1}, {9, 3, 2, 1, 1}}},
     {"7x7 of 3 channels", 3, 8, 1, {{14, 7, 2, 3, 3}, {14, 7, 2, 3, 3}}},
-    {"3x3 in 2 groups", 16, 16, 2, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}}};
+    {"3x3 in 2 groups", 16, 16, 2, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}},
+    {"3x3 of each channel", 16, 16, 16, {{8, 3, 1, 1, 1}, {8, 3, 1, 1, 1}}},
+    {"3x3 of each channel, by steps of 2",
+     8,
+     8,
+     8,
+     {{8, 3, 2, 1, 1}, {8, 3, 2, 1, 1}}},
+    {"3x3 of 2 channels", 2, 8, 1, {{8, 3, 1, 1, 1}, {8, 3, 1, 1, 1}}},
+    {"1x1 with 12 filters", 8, 12, 1, {{4, 1}, {4, 1}}}};
 
 OneConvolution make(uint32_t dtype, uint32_t direction, const Shape &shape,
                     const Layout &layout) {
