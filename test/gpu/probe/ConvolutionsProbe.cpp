@@ -50,7 +50,9 @@ const Shape shapes[] = {
      8,
      {{8, 3, 2, 1, 1}, {8, 3, 2, 1, 1}}},
     {"3x3 of 2 channels", 2, 8, 1, {{8, 3, 1, 1, 1}, {8, 3, 1, 1, 1}}},
-    {"1x1 with 12 filters", 8, 12, 1, {{4, 1}, {4, 1}}}};
+    {"1x1 with 12 filters", 8, 12, 1, {{4, 1}, {4, 1}}},
+    // More points than a block of a kernel has.
+    {"3x3 of many points", 8, 16, 1, {{40, 3, 1, 1, 1}, {40, 3, 1, 1, 1}}}};
 
 OneConvolution make(uint32_t dtype, uint32_t direction, const Shape &shape,
                     const Layout &layout) {
