@@ -36,6 +36,7 @@ struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
   bool json = false, llvm = false;
+  std::string pattern; // of grep
   PlanPage planPage = nullptr;
   std::vector<std::string> rest; // for parseOptions
 };
@@ -55,8 +56,9 @@ constexpr Command kCommands[] = {
     {"plan", "commands and buffers in order; -o x.html: the arena over time",
      true},
     {"kernels", "generated kernels and library calls", true},
-    {"blame", "the pass that produced a line", false},
-    {"grep", "lines of a trace", false},
+    {"blame", "each line of the last IR, and the pass that made it", true},
+    {"grep",
+     "lines that match REGEX, and the passes that added or removed them", true},
     {"precision", "the precision of each op, and why", true},
     {"placement", "the device of each node, why, and what is copied", true},
     {"why", "why something was not done", false},
@@ -83,6 +85,8 @@ static InspectOptions splitArguments(const std::vector<std::string> &args) {
     StringRef text = arg;
     if (i == 0 && findCommand(text))
       options.command = text.str();
+    else if (i == 1 && options.command == "grep" && args.size() > 2)
+      options.pattern = text.str();
     else if (text.consume_front("--pass="))
       options.filter.pass = text.str();
     else if (text.consume_front("--op="))
@@ -110,7 +114,8 @@ static void printInspectHelp(const Options &options) {
         "  --pass=PASS                   only this pass, phase or number of "
         "the "
         "log\n"
-        "  --op=TEXT                     only functions that contain it\n"
+        "  --op=TEXT                     only functions that contain it; of "
+        "blame: lines\n"
         "  --only-changed                leaves out passes that changed "
         "nothing\n"
         "  --json                        one JSON value\n"
@@ -133,6 +138,20 @@ static int print(const Options &options,
 // Kinds of files
 //===----------------------------------------------------------------------===//
 
+static int grepTrace(const Trace &trace, const InspectOptions &inspect,
+                     const Options &options) {
+  llvm::Regex pattern(inspect.pattern);
+  if (std::string problem; !pattern.isValid(problem))
+    return fail(quoted(inspect.pattern) + ": " + problem);
+  size_t count = 0;
+  int code = print(options, [&](llvm::raw_ostream &os) {
+    count = printTraceGrep(trace, inspect.filter, pattern, os);
+  });
+  return code || count
+             ? code
+             : fail("no line matches " + quoted(inspect.pattern), kExitFailed);
+}
+
 static int inspectTrace(const InspectOptions &inspect, const Options &options) {
   if (llvm::sys::fs::exists(options.model) &&
       !llvm::sys::fs::is_regular_file(options.model))
@@ -144,6 +163,19 @@ static int inspectTrace(const InspectOptions &inspect, const Options &options) {
   std::string wrong = trace.read((*bytes)->getBuffer());
   if (!wrong.empty())
     return fail(shown(options.model) + ": " + wrong);
+  if (!hasPass(trace, inspect.filter))
+    return fail("--pass=" + shown(inspect.filter.pass) +
+                ": the trace has no such pass, phase or number; "
+                "'sinter-inspect log' lists them");
+  if (inspect.command == "grep")
+    return grepTrace(trace, inspect, options);
+  if (inspect.command == "blame") {
+    size_t count = 0;
+    int code = print(options, [&](llvm::raw_ostream &os) {
+      count = printTraceBlame(trace, inspect.filter, os);
+    });
+    return code || count ? code : fail("no such line", kExitFailed);
+  }
   auto report = inspect.command == "show"   ? printTraceShow
                 : inspect.command == "diff" ? printTraceDiff
                                             : printTraceLog;
@@ -349,8 +381,11 @@ int compiler::sinterInspect(int argc, char **argv,
     printVersion(llvm::outs(), "sinter-inspect");
     return kExitDone;
   }
+  if (inspect.command == "grep" && inspect.pattern.empty())
+    return fail("grep: expected REGEX and a trace");
   bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
-                 inspect.command == "diff" ||
+                 inspect.command == "diff" || inspect.command == "blame" ||
+                 inspect.command == "grep" ||
                  (inspect.command == "summary" && isTrace(options->model));
   if (ofTrace)
     return inspectTrace(inspect, *options);

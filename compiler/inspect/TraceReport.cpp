@@ -8,7 +8,10 @@
 #include "compiler/base/Text.h"
 #include "compiler/inspect/LineDiff.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+
+#include <optional>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -19,6 +22,13 @@ namespace {
 struct Difference {
   StringRef symbol, before, after;
 };
+
+bool matches(const TraceFilter &filter, const TraceStep &step, size_t index) {
+  StringRef pass = filter.pass;
+  return pass.empty() || pass == step.pass ||
+         "sinter-" + pass.str() == step.pass || pass == step.phase ||
+         pass == std::to_string(index);
+}
 
 // Calls `visit` for each step that passes the filter.
 class Walk {
@@ -36,9 +46,9 @@ public:
             StringRef(change.text).contains(filter_.op))
           differences.push_back({change.symbol, before, change.text});
       }
-      bool wanted =
-          matches(step, i) && (!differences.empty() ||
-                               (!filter_.onlyChanged && filter_.op.empty()));
+      bool wanted = matches(filter_, step, i) &&
+                    (!differences.empty() ||
+                     (!filter_.onlyChanged && filter_.op.empty()));
       if (wanted)
         visit(i, step, differences);
       for (const TraceChange &change : step.changes)
@@ -47,13 +57,6 @@ public:
   }
 
 private:
-  bool matches(const TraceStep &step, size_t index) const {
-    StringRef pass = filter_.pass;
-    return pass.empty() || pass == step.pass ||
-           "sinter-" + pass.str() == step.pass || pass == step.phase ||
-           pass == std::to_string(index);
-  }
-
   const Trace &trace_;
   const TraceFilter &filter_;
 };
@@ -68,9 +71,43 @@ static std::string title(size_t index, const TraceStep &step) {
   return text;
 }
 
-// The changed and unchanged lines of a difference.
+// `text` without the numbers of values: "%12:2" is "%".
+static std::string withoutNumbers(StringRef text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    auto [head, tail] = text.split('%');
+    result += head;
+    if (head.size() == text.size())
+      break;
+    result += '%';
+    text = tail.drop_while(llvm::isDigit);
+    if (text.size() < tail.size() && text.size() > 1 &&
+        (text[0] == ':' || text[0] == '#') && llvm::isDigit(text[1]))
+      text = text.drop_front().drop_while(llvm::isDigit);
+  }
+  return result;
+}
+
+// The changed and unchanged lines of a difference, the latter as they are after
+// it.
 static std::vector<DiffLine> linesOf(const Difference &difference) {
-  return diffLines(difference.before, difference.after);
+  std::string before = withoutNumbers(difference.before),
+              after = withoutNumbers(difference.after);
+  std::vector<DiffLine> lines = diffLines(before, after);
+  StringRef restBefore = difference.before, restAfter = difference.after;
+  auto next = [](StringRef &rest) {
+    auto [line, tail] = rest.split('\n');
+    rest = tail;
+    return line;
+  };
+  for (DiffLine &line : lines) {
+    if (line.mark != '+')
+      line.text = next(restBefore);
+    if (line.mark != '-')
+      line.text = next(restAfter);
+  }
+  return lines;
 }
 
 void compiler::printTraceLog(const Trace &trace, const TraceFilter &filter,
@@ -120,4 +157,81 @@ void compiler::printTraceDiff(const Trace &trace, const TraceFilter &filter,
           printDiff(linesOf(difference), 3, os);
         }
       });
+}
+
+bool compiler::hasPass(const Trace &trace, const TraceFilter &filter) {
+  for (auto [i, step] : llvm::enumerate(trace.steps))
+    if (matches(filter, step, i))
+      return true;
+  return false;
+}
+
+size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
+                                 llvm::raw_ostream &os) {
+  struct Line {
+    StringRef text;
+    size_t step;
+  };
+  std::map<std::string, std::vector<Line>> last;
+  std::optional<size_t> removed; // the step that removed a line with filter.op
+  Walk(trace, TraceFilter())
+      .run([&](size_t i, const TraceStep &,
+               const std::vector<Difference> &changes) {
+        for (const Difference &difference : changes) {
+          std::vector<Line> &old = last[difference.symbol.str()], lines;
+          auto at = old.begin();
+          for (const DiffLine &line : linesOf(difference)) {
+            size_t step = line.mark == ' ' ? at->step : i;
+            if (line.mark != '+')
+              ++at;
+            if (line.mark != '-')
+              lines.push_back({line.text, step});
+            else if (!filter.op.empty() && line.text.contains(filter.op))
+              removed = i;
+          }
+          old = std::move(lines);
+        }
+      });
+  size_t printed = 0;
+  for (const auto &[symbol, lines] : last)
+    for (const Line &line : lines) {
+      const TraceStep &step = trace.steps[line.step];
+      if (!matches(filter, step, line.step) ||
+          (!filter.op.empty() && !line.text.contains(filter.op)))
+        continue;
+      os << llvm::format("%3zu  ", line.step)
+         << llvm::left_justify(step.phase, 10) << " "
+         << llvm::left_justify(step.pass, 30) << "  " << line.text << "\n";
+      ++printed;
+    }
+  if (!printed && removed && filter.pass.empty()) {
+    os << "no line of the last IR has '" << shown(filter.op)
+       << "'; the last one that had it was removed by\n"
+       << title(*removed, trace.steps[*removed]) << "\n";
+    ++printed;
+  }
+  return printed;
+}
+
+size_t compiler::printTraceGrep(const Trace &trace, const TraceFilter &filter,
+                                const llvm::Regex &pattern,
+                                llvm::raw_ostream &os) {
+  size_t count = 0;
+  Walk(trace, filter)
+      .run([&](size_t i, const TraceStep &step,
+               const std::vector<Difference> &differences) {
+        bool isTitled = false;
+        for (const Difference &difference : differences)
+          for (const DiffLine &line : linesOf(difference)) {
+            if (line.mark == ' ' || !pattern.match(line.text))
+              continue;
+            if (!isTitled)
+              os << title(i, step) << "\n";
+            isTitled = true;
+            os << line.mark << " @" << shown(difference.symbol, 40) << ": "
+               << line.text.ltrim() << "\n";
+            ++count;
+          }
+      });
+  return count;
 }

@@ -8,14 +8,23 @@
 
 #include "compiler/trace/Trace.h"
 
+#include "llvm/Support/Regex.h"
+
 namespace sinter::compiler {
 
 struct TraceFilter {
   std::string pass; // a pass's flag with or without "sinter-", a phase, or a
                     // number in the log; "" = all
-  std::string op;   // only ops whose text contains this, and steps with such
+  std::string op;   // only ops whose text contains this, and steps with such;
+                    // for blame, only lines that contain it
   bool onlyChanged = false;
 };
+
+/// Whether a step of the trace passes `filter.pass`.
+bool hasPass(const Trace &trace, const TraceFilter &filter);
+
+// In the reports below, a line whose values only have other numbers than before
+// is the same line.
 
 /// One line per pass: number, phase, pass, time, and for each changed function
 /// the numbers of removed and added lines.
@@ -27,6 +36,15 @@ void printTraceShow(const Trace &trace, const TraceFilter &filter,
 /// What each selected pass changed.
 void printTraceDiff(const Trace &trace, const TraceFilter &filter,
                     llvm::raw_ostream &os);
+/// Each line of the last IR with the pass that made it what it is. If
+/// `filter.op` is in none of them, the pass that removed the last line with it.
+/// Returns how many lines it printed.
+size_t printTraceBlame(const Trace &trace, const TraceFilter &filter,
+                       llvm::raw_ostream &os);
+/// The lines that match `pattern` and that a selected pass added (+) or removed
+/// (-). Returns how many.
+size_t printTraceGrep(const Trace &trace, const TraceFilter &filter,
+                      const llvm::Regex &pattern, llvm::raw_ostream &os);
 
 } // namespace sinter::compiler
 

@@ -24,9 +24,12 @@ static std::string symbolOf(mlir::Operation *op) {
 static std::string print(mlir::Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  // The values of weights say nothing about what a pass did.
-  op->print(
-      os, mlir::OpPrintingFlags().useLocalScope().elideLargeElementsAttrs(16));
+  // The values of weights say nothing about what a pass did. Locations name the
+  // nodes of the model.
+  op->print(os, mlir::OpPrintingFlags()
+                    .useLocalScope()
+                    .elideLargeElementsAttrs(16)
+                    .enableDebugInfo());
   return text;
 }
 
