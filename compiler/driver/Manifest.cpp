@@ -98,7 +98,7 @@ static json::Object trainingOptions(const Options &options,
   object["target"] = target.name();
   object["mcpu"] = options.mcpu;
   object["libraries"] = llvm::join(options.libraries, ",");
-  if (options.persistentKernel != "auto")
+  if (options.persistentKernel != "off") // it calls no libraries
     object["persistent_kernel"] = options.persistentKernel;
   if (options.gradientStream != "off")
     object["gradient_stream"] = options.gradientStream;

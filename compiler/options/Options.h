@@ -111,7 +111,7 @@ struct Options {
   int64_t workspaceBytes = int64_t(32) << 20; // for library calls
   bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
-  std::string persistentKernel = "auto";
+  std::string persistentKernel = "off";
   std::string gradientStream = "off";
   bool allowMicroBatch = false; // the batch may be split to fit the limit
   std::string precision;        // "" = not given; see precisionPolicy

@@ -136,6 +136,8 @@ private:
       if (!isa<ir::DotGeneralOp>(op))
         obstacle = "has convolutions";
     });
+    if (contractions == 0)
+      obstacle = "has no contractions";
     if (contractions > kMostContractions)
       obstacle = "has " + std::to_string(contractions) + " contractions";
     if (multiplyAdds > kMostMultiplyAdds)

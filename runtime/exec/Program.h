@@ -67,7 +67,8 @@ public:
   /// the program.
   Result<std::optional<InputBlock>> allocateInputs(const char *entry);
   /// The same memory in each call, which belongs to the program; ordinary
-  /// memory if the program uploads nothing. One address for each input.
+  /// memory if the program uploads nothing. One address for each input. Wait
+  /// for a run with it before the next begin() with it.
   Result<std::span<void *const>> inputMemory(const char *entry);
 
   /// Starts a run; an asynchronous device is still working when this returns.

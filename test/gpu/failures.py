@@ -10,7 +10,8 @@ import re
 NO_MEMORY = re.compile(r"out of memory|RESOURCE_EXHAUSTED|ALLOC_FAILED|OUT_OF_MEMORY", re.I)
 # After these no figure of the process can be trusted: its CUDA context is lost, or about to be.
 BROKEN = re.compile(r"AcceleratorError|illegal memory access|ILLEGAL_ADDRESS|"
-                    r"unspecified launch failure|device-side assert", re.I)
+                    r"unspecified launch failure|device-side assert|misaligned.address|"
+                    r"illegal instruction|LAUNCH_FAILED|LAUNCH_TIMEOUT", re.I)
 # What frameworks add to every message.
 ADVICE = re.compile(r"Set TORCHDYNAMO_VERBOSE|TORCHDYNAMO|TORCH_LOGS|You can suppress|"
                     r"CUDA kernel errors might|For debugging consider|Compile with `TORCH|"

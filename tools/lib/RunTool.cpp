@@ -341,7 +341,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     rt::Result<std::vector<void *>> memory = runner.inputMemory();
     if (!memory.ok())
       return report(options, memory.status());
-    for (size_t i = 0; i < inputs->size(); ++i) {
+    for (size_t i = 0; i < memory->size(); ++i) {
       const rt::AlignedBlock &bytes = (*inputs)[i]->bytes;
       if (bytes.sizeBytes())
         std::memcpy((*memory)[i], bytes.data(), bytes.sizeBytes());

@@ -114,6 +114,8 @@ public:
     return statusOf(functions_.run(program_, inputs, outputs));
   }
   rt::Result<std::vector<void *>> inputMemory() override {
+    if (!functions_.inputMemory) // of an older version
+      return std::vector<void *>();
     std::vector<void *> memory(inputs_.size());
     rt::Status status =
         statusOf(functions_.inputMemory(program_, memory.data()));
@@ -216,14 +218,15 @@ static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
   resolve(functions.create, "create");
   resolve(functions.destroy, "destroy");
   resolve(functions.run, "run");
-  resolve(functions.inputMemory, "input_memory");
   resolve(functions.readState, "read_state");
   resolve(functions.writeState, "write_state");
   resolve(functions.lastError, "last_error");
   resolve(functions.inputs, "inputs");
   resolve(functions.outputs, "outputs");
   resolve(functions.artifact, "artifact");
-  if (!complete)
+  const bool isComplete = complete;
+  resolve(functions.inputMemory, "input_memory");
+  if (!isComplete)
     return rt::Status::invalid(path + ": lacks functions of this version");
   return functions;
 }

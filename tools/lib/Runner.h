@@ -29,8 +29,8 @@ public:
   virtual rt::Status readState(uint32_t index, void *to) = 0;
   virtual rt::Status writeState(uint32_t index, const void *from) = 0;
   virtual rt::Status run(const void *const *inputs, void *const *outputs) = 0;
-  /// Memory for each input that a run reads without a copy on the host. It
-  /// belongs to the runner.
+  /// Memory for each input that a run reads without a copy on the host, which
+  /// belongs to the runner. Nothing if a library has no such memory.
   virtual rt::Result<std::vector<void *>> inputMemory() = 0;
 
   /// Reports the time of every command to `sink` from now on; null ends that.

@@ -153,17 +153,20 @@ void OneConvolution::compareSums(const sinter_post_op &op,
   const auto size = static_cast<int64_t>(result.values.size());
   const int64_t channels = params.filters, points = size / channels;
   for (int64_t channel = 0; channel < channels; ++channel) {
-    double sum = 0, magnitude = 0;
+    double sum = 0, magnitude = 0, squares = 0;
     for (int64_t point = 0; point < points; ++point) {
       double x = result.load(point * channels + channel);
       double term = op.kind == SINTER_POST_CHANNEL_SQUARES ? x * x : x;
       sum += term;
       magnitude += std::abs(term);
+      squares += term * term;
     }
+    // Roundings are independent: five deviations of their sum.
     const double roundings = op.kind == SINTER_POST_CHANNEL_SQUARES ? 2 : 1;
     comparison.near(operands_[op.slice].load(channel), sum, SINTER_F32,
                     magnitude, points, "sum of a channel", channel,
-                    roundings * roundingOf(result.dtype) * magnitude);
+                    3 * roundings * roundingOf(result.dtype) *
+                        std::sqrt(squares));
   }
 }
 

@@ -250,7 +250,8 @@ void OneProduct::compare(Comparison &comparison) const {
             sums[j] += x;
             // Either the stored values are added up or those before rounding.
             if (isNarrow)
-              sumRoundings[j] += vendor + roundingOf(p.outDtype) * std::abs(x);
+              sumRoundings[j] +=
+                  vendor * vendor + std::pow(roundingOf(p.outDtype) * x, 2);
             sumMagnitudes[j] += gated ? 0 : magnitude;
             break;
           case SINTER_POST_A_SUM:
@@ -266,7 +267,7 @@ void OneProduct::compare(Comparison &comparison) const {
   if (sumOperand)
     for (int64_t j = 0; j < p.n; ++j)
       expect(j, sums[j], sumMagnitudes[j] * 4, *sumOperand, "bias gradient",
-             sumRoundings[j]);
+             3 * std::sqrt(sumRoundings[j]));
   compareSums(comparison);
 }
 

@@ -31,7 +31,7 @@ hasReplicas = any(option.startswith("--replicas") for option in options)
 
 def trainer(mode):
     path = f"{FOLDER}/{mode}"
-    subprocess.run(["sinterc", arguments.model, "-o", path, "--target=sim", "--persistent-kernel=off", "--train", *options,
+    subprocess.run(["sinterc", arguments.model, "-o", path, "--target=sim", "--train", *options,
                     f"--gradient-stream={mode}"], check=True)
     return path
 
