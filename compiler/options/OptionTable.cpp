@@ -422,7 +422,7 @@ static const OptionRow rows[] = {
      }},
     {"--persistent-kernel", "off|auto|on",
      "on GPUs, compiles a program into one kernel whose blocks wait for each "
-     "other, without libraries: auto: if it is small and trains; default off",
+     "other, without libraries: auto: if it is small; default off",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.persistentKernel, "off|auto|on");

@@ -10,7 +10,6 @@
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/fuse/PersistentKernel.h"
-#include "passes/place/Devices.h"
 #include "passes/precision/PrecisionReport.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -86,14 +85,6 @@ struct ChoosePersistentPass : impl::ChoosePersistentBase<ChoosePersistentPass> {
   }
 
 private:
-  static bool trains(func::FuncOp function) {
-    return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()),
-                        [&](unsigned number) {
-                          ir::StateOp state = stateOfResult(function, number);
-                          return state && state.getTrainable();
-                        });
-  }
-
   /// Why `function` cannot be one kernel; "" if it can.
   std::string obstacleOf(func::FuncOp function, const Target *target) const {
     if (ir::numDevices(function->getParentOfType<ModuleOp>()) > 1)
@@ -113,14 +104,11 @@ private:
     return obstacle;
   }
 
-  /// Why `function` is not faster as one kernel; "" if it is.
+  /// Why `function` is too large to be faster as one kernel; "" if it is not.
   static std::string sizeOf(func::FuncOp function) {
     double multiplyAdds = 0;
     int64_t contractions = 0;
-    // A wait of all blocks takes as long as the start of the next kernel. What
-    // is saved is in updates, which are in the products of the gradients. On an
-    // H100 a step of an MLP is faster, and its inference is not.
-    std::string obstacle = trains(function) ? "" : "trains nothing";
+    std::string obstacle;
     function.walk([&](Operation *op) {
       for (Type type : op->getResultTypes())
         if (auto tensor = dyn_cast<RankedTensorType>(type);
@@ -136,8 +124,6 @@ private:
       if (!isa<ir::DotGeneralOp>(op))
         obstacle = "has convolutions";
     });
-    if (contractions == 0)
-      obstacle = "has no contractions";
     if (contractions > kMostContractions)
       obstacle = "has " + std::to_string(contractions) + " contractions";
     if (multiplyAdds > kMostMultiplyAdds)
