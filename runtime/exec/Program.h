@@ -115,8 +115,8 @@ public:
   /// has states of role ROUNDED, which it must compute again after a change.
   uint8_t *state(uint32_t index);
   /// Copy all bytes of state `index`, after waiting for every started run.
-  /// SINTER_INVALID if there is no such state. Writing a state of role ROUNDED
-  /// is also SINTER_INVALID: the program computes it from its parameter.
+  /// SINTER_INVALID if there is no such state. writeState() also rejects a
+  /// state of role ROUNDED, which the program computes from its parameter.
   Status readState(uint32_t index, void *to);
   Status writeState(uint32_t index, const void *from);
 

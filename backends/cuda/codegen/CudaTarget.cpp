@@ -67,10 +67,8 @@ bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {
 /// less time than its fastest engine plus one more pass over the result. That
 /// engine uses mma.sync on every GPU (cuDNN 9.19), so a compute-bound
 /// convolution is faster with wgmma, and one with groups is faster with engines
-/// for groups. The rates are estimates for an H200. Only --libraries=cudnn-sums
-/// asks: on an H100 the engine took 2.7 ms of ResNet-50's step, about twice the
-/// time of the others with a pass over the result, and the losses of a small
-/// network with it were off by 10 %.
+/// for groups. The rates are estimates for an H200. Consulted only for
+/// --libraries=cudnn-sums: docs/cuda-libraries.md says why.
 static bool addsUpChannels(ir::ConvOp conv) {
   constexpr double fastest = 600e12, withSums = 350e12, bytesPerSecond = 4e12;
   auto [input, filter] = passes::multiplied(conv);
