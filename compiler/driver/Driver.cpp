@@ -28,6 +28,7 @@
 #include "passes/place/PlacementReport.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -200,6 +201,10 @@ Compilation::Compilation(const Options &options, CompileState state,
 
 Compilation::~Compilation() = default;
 
+const Trace *Compilation::trace() const {
+  return trace_ ? &trace_->trace() : nullptr;
+}
+
 ExitCode Compilation::fail(ExitCode code, const llvm::Twine &why) const {
   reportError(options, state, why);
   return code;
@@ -327,10 +332,22 @@ ExitCode Compilation::runOnce(const Phase &last) {
   PhaseContext phases{options,         *target, devices,
                       memoryReserves_, state,   model->isModule()};
 
-  RemarkFile remarks(options, state, &context_);
-  std::unique_ptr<TraceWriter> trace;
-  if (!options.trace.empty() && state.writesFiles)
-    trace = std::make_unique<TraceWriter>(*module_, options.model);
+  trace_.reset();
+  bool writesTrace = !options.trace.empty() && state.writesFiles;
+  if (writesTrace || keepsTrace)
+    trace_ = std::make_unique<TraceWriter>(*module_, options.model);
+  RemarkFile remarks(options, state);
+  if (remarks.isWanted() || trace_)
+    ir::RemarkSink::attach(&context_, [&](const ir::Remark &remark) {
+      remarks.take(remark);
+      if (trace_)
+        trace_->take(remark);
+    });
+  auto detach = llvm::make_scope_exit([&] {
+    ir::RemarkSink::attach(&context_, {});
+    if (trace_)
+      trace_->detach();
+  });
 
   PhaseObserver observer;
   std::string problem;
@@ -345,10 +362,10 @@ ExitCode Compilation::runOnce(const Phase &last) {
     // Verifying after every pass finds the pass that broke the module; it costs
     // little.
     pm.enableVerifier(true);
-    if (!trace)
+    if (!trace_)
       return;
-    trace->beginPhase(phase.name);
-    trace->attach(pm);
+    trace_->beginPhase(phase.name);
+    trace_->attach(pm);
   };
   observer.done = [&](const Phase &phase, mlir::ModuleOp module,
                       double milliseconds) {
@@ -373,11 +390,12 @@ ExitCode Compilation::runOnce(const Phase &last) {
                      " bytes, of which arena " +
                      llvm::Twine(device.bytes.arena));
   if (code == kExitDone && isPlanned(last) &&
-      (isVerbose() || !options.remarks.empty()))
+      (isVerbose() || !options.remarks.empty() || trace_))
     remarkAssemblers(*module_, devices);
-  if (trace && problem.empty())
-    problem = writeFile(options.trace,
-                        [&](llvm::raw_ostream &os) { trace->write(os); });
+  if (writesTrace && problem.empty())
+    problem = writeFile(options.trace, [&](llvm::raw_ostream &os) {
+      trace_->trace().write(os);
+    });
   if (code == kExitDone && problem.empty() && state.writesFiles &&
       !options.savePrecisionPlan.empty())
     problem =

@@ -26,7 +26,9 @@
 namespace sinter::compiler {
 
 class DiagnosticPrinter;
+class TraceWriter;
 struct Phase;
+struct Trace;
 enum class PhaseFailure;
 
 /// A kind of device that the tool can compile for.
@@ -77,6 +79,12 @@ public:
   /// Called if the program of a batch does not fit into --memory-limit: returns
   /// the part of the error message about batches that fit.
   std::function<std::string(int64_t batch)> batchesThatFit;
+
+  /// Whether run() records a trace even without --trace.
+  bool keepsTrace = false;
+  /// What the last run() recorded, also if it failed; null without --trace and
+  /// `keepsTrace`, and before import is done.
+  const Trace *trace() const;
 
   /// Refuses options that a phase cannot serve; called first.
   ExitCode checkOptions() const;
@@ -137,6 +145,7 @@ private:
   std::unique_ptr<DiagnosticPrinter> diagnostics_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::string symbol_;
+  std::unique_ptr<TraceWriter> trace_;
   LintLog lints_;
   /// Bytes of the limit that placement leaves free on each device, for what it
   /// cannot know (ReserveSearch.h).

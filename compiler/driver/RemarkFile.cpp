@@ -8,7 +8,6 @@
 #include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "compiler/emit/OutputFile.h"
-#include "ir/Remarks.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/JSON.h"
@@ -43,20 +42,17 @@ static void print(llvm::raw_ostream &os, llvm::StringRef tool,
   os << "\n";
 }
 
-RemarkFile::RemarkFile(const Options &options, const CompileState &state,
-                       mlir::MLIRContext *context)
+RemarkFile::RemarkFile(const Options &options, const CompileState &state)
     : tool_(options.tool), path_(state.writesFiles ? options.remarks : ""),
-      isPrinted_(options.verbose && !state.isTrial), context_(context) {
-  if (path_.empty() && !isPrinted_)
-    return;
-  ir::RemarkSink::attach(context, [this](const ir::Remark &remark) {
-    if (!path_.empty())
-      llvm::raw_string_ostream(lines_) << json::Value(toJson(remark)) << "\n";
-    if (isPrinted_) {
-      llvm::raw_string_ostream os(text_);
-      print(os, tool_, remark);
-    }
-  });
+      isPrinted_(options.verbose && !state.isTrial) {}
+
+void RemarkFile::take(const ir::Remark &remark) {
+  if (!path_.empty())
+    llvm::raw_string_ostream(lines_) << json::Value(toJson(remark)) << "\n";
+  if (isPrinted_) {
+    llvm::raw_string_ostream os(text_);
+    print(os, tool_, remark);
+  }
 }
 
 void compiler::remarkAssemblers(mlir::ModuleOp module,
@@ -72,11 +68,6 @@ void compiler::remarkAssemblers(mlir::ModuleOp module,
       ir::remark("binary", "without machine code", module.getLoc(),
                  assembler.reason);
   }
-}
-
-RemarkFile::~RemarkFile() {
-  if (!path_.empty() || isPrinted_)
-    ir::RemarkSink::attach(context_, {});
 }
 
 std::string RemarkFile::write(llvm::raw_ostream &os) {

@@ -7,6 +7,7 @@
 #define SINTER_COMPILER_DRIVER_REMARKFILE_H
 
 #include "compiler/options/CompileState.h"
+#include "ir/Remarks.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -15,13 +16,14 @@
 
 namespace sinter::compiler {
 
-/// Collects the remarks of a context during its lifetime, if --remarks or -v is
-/// given.
+/// Collects remarks for --remarks and -v.
 class RemarkFile {
 public:
-  RemarkFile(const Options &options, const CompileState &state,
-             mlir::MLIRContext *context);
-  ~RemarkFile();
+  RemarkFile(const Options &options, const CompileState &state);
+
+  /// Whether the options ask for remarks.
+  bool isWanted() const { return !path_.empty() || isPrinted_; }
+  void take(const ir::Remark &remark);
 
   /// Writes the remarks to the file of --remarks, as one JSON object a line
   /// (pass, kind, nodes, text, count), and with -v to `os` as text. Returns
@@ -31,7 +33,6 @@ public:
 private:
   std::string tool_, path_; // of the file; "": none
   bool isPrinted_;
-  mlir::MLIRContext *context_;
   std::string lines_, text_;
 };
 

@@ -7,11 +7,17 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Compression.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/Format.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
+
+static constexpr int kCompressionLevel = 6;
+// No trace is larger. A damaged file must not make us allocate any size.
+static constexpr uint64_t kMostBytes = uint64_t(1) << 32;
 
 // Symbols may contain any character, but spaces separate the words of the file.
 static std::string encoded(StringRef name) {
@@ -40,20 +46,57 @@ static std::string decoded(StringRef text) {
   return name;
 }
 
-void Trace::write(llvm::raw_ostream &os) const {
-  os << kMagic << "model " << model.size() << "\n" << model << "\n";
-  for (const TraceStep &step : steps) {
-    os << "pass " << encoded(step.phase) << " " << encoded(step.pass) << " "
-       << llvm::format("%.3f", step.milliseconds) << "\n";
-    for (const TraceChange &change : step.changes) {
-      if (change.text.empty())
-        os << "gone " << encoded(change.symbol) << "\n";
-      else
-        os << "op " << encoded(change.symbol) << " " << change.text.size()
-           << "\n"
-           << change.text << "\n";
-    }
+static std::string encodedNodes(const std::vector<std::string> &nodes) {
+  std::string text;
+  for (const std::string &node : nodes)
+    text += (text.empty() ? "" : ",") + encoded(node);
+  return text.empty() ? "," : text;
+}
+
+static std::vector<std::string> decodedNodes(StringRef text) {
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ',', -1, false);
+  std::vector<std::string> nodes;
+  for (StringRef part : parts)
+    nodes.push_back(decoded(part));
+  return nodes;
+}
+
+static void writeStep(const TraceStep &step, llvm::raw_ostream &os) {
+  os << "pass " << encoded(step.phase) << " " << encoded(step.pass) << " "
+     << llvm::format("%.3f", step.milliseconds) << "\n";
+  for (const TraceRewrite &rewrite : step.rewrites)
+    os << "rewrite " << encoded(rewrite.name) << " " << encoded(rewrite.symbol)
+       << " " << encodedNodes(rewrite.nodes) << " " << rewrite.before.size()
+       << " " << rewrite.after.size() << "\n"
+       << rewrite.before << "\n"
+       << rewrite.after << "\n";
+  for (const TraceRemark &remark : step.remarks)
+    os << "remark " << encoded(remark.pass) << " " << encoded(remark.kind)
+       << " " << remark.count << " " << encodedNodes(remark.nodes) << " "
+       << remark.text.size() << "\n"
+       << remark.text << "\n";
+  for (const TraceChange &change : step.changes) {
+    if (change.text.empty())
+      os << "gone " << encoded(change.symbol) << "\n";
+    else
+      os << "op " << encoded(change.symbol) << " " << change.text.size() << "\n"
+         << change.text << "\n";
   }
+}
+
+void Trace::write(llvm::raw_ostream &os) const {
+  std::string text;
+  llvm::raw_string_ostream body(text);
+  body << "model " << model.size() << "\n" << model << "\n";
+  for (const TraceStep &step : steps)
+    writeStep(step, body);
+  // The texts after two passes are almost the same. They are far apart, which
+  // only the long-distance matcher finds.
+  llvm::SmallVector<uint8_t, 0> bytes;
+  llvm::compression::zstd::compress(llvm::arrayRefFromStringRef(text), bytes,
+                                    kCompressionLevel, /*EnableLdm=*/true);
+  os << kMagic << text.size() << "\n" << llvm::toStringRef(bytes);
 }
 
 // Consumes `count` bytes and the newline after them.
@@ -66,34 +109,87 @@ static bool takeBytes(StringRef &rest, StringRef count, std::string &bytes) {
   return rest.consume_front("\n");
 }
 
-std::string Trace::read(StringRef bytes) {
+static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
+                       Trace &trace) {
+  std::vector<TraceStep> &steps = trace.steps;
+  if (words[0] == "model" && words.size() == 2)
+    return takeBytes(rest, words[1], trace.model);
+  if (words[0] == "pass" && words.size() == 4) {
+    steps.push_back({decoded(words[1]), decoded(words[2]), 0, {}, {}, {}});
+    return !words[3].getAsDouble(steps.back().milliseconds);
+  }
+  if (steps.empty())
+    return false;
+  TraceStep &step = steps.back();
+  if (words[0] == "rewrite" && words.size() == 6) {
+    TraceRewrite &rewrite = step.rewrites.emplace_back();
+    rewrite.name = decoded(words[1]);
+    rewrite.symbol = decoded(words[2]);
+    rewrite.nodes = decodedNodes(words[3]);
+    return takeBytes(rest, words[4], rewrite.before) &&
+           takeBytes(rest, words[5], rewrite.after);
+  }
+  if (words[0] == "remark" && words.size() == 6) {
+    TraceRemark &remark = step.remarks.emplace_back();
+    remark.pass = decoded(words[1]);
+    remark.kind = decoded(words[2]);
+    remark.nodes = decodedNodes(words[4]);
+    return !words[3].getAsInteger(10, remark.count) &&
+           takeBytes(rest, words[5], remark.text);
+  }
+  if (words[0] == "gone" && words.size() == 2) {
+    step.changes.push_back({decoded(words[1]), ""});
+    return true;
+  }
+  if (words[0] != "op" || words.size() != 3)
+    return false;
+  TraceChange &change = step.changes.emplace_back();
+  change.symbol = decoded(words[1]);
+  return takeBytes(rest, words[2], change.text);
+}
+
+// The decompressed text of a file; what is wrong with it goes to `problem`.
+static std::string textOf(StringRef bytes, std::string &problem) {
   StringRef rest = bytes;
-  if (!rest.consume_front(kMagic))
-    return "is not a trace of this version of Sinter";
-  size_t line = 1;
-  while (!rest.empty()) {
-    ++line;
+  uint64_t size = 0;
+  if (!rest.consume_front(Trace::kMagic)) {
+    problem = rest.starts_with("sinter-trace ")
+                  ? "is a trace of another version of Sinter"
+                  : "is not a trace";
+    return "";
+  }
+  StringRef line;
+  std::tie(line, rest) = rest.split('\n');
+  std::string text;
+  if (line.getAsInteger(10, size) || size > kMostBytes) {
+    problem = "is damaged: it has no size";
+    return "";
+  }
+  text.resize(size);
+  size_t got = size;
+  if (llvm::Error error = llvm::compression::zstd::decompress(
+          llvm::arrayRefFromStringRef(rest),
+          reinterpret_cast<uint8_t *>(text.data()), got)) {
+    problem = "is damaged: " + llvm::toString(std::move(error));
+    return "";
+  }
+  if (got != size)
+    problem = "is damaged: it is too short";
+  return text;
+}
+
+std::string Trace::read(StringRef bytes) {
+  std::string problem, text = textOf(bytes, problem);
+  if (!problem.empty())
+    return problem;
+  StringRef rest = text;
+  for (size_t record = 1; !rest.empty(); ++record) {
     StringRef head;
     std::tie(head, rest) = rest.split('\n');
     llvm::SmallVector<StringRef> words;
     head.split(words, ' ');
-    bool good = false;
-    if (words[0] == "model" && words.size() == 2) {
-      good = takeBytes(rest, words[1], model);
-    } else if (words[0] == "pass" && words.size() == 4) {
-      TraceStep step{decoded(words[1]), decoded(words[2]), 0, {}};
-      good = !words[3].getAsDouble(step.milliseconds);
-      steps.push_back(std::move(step));
-    } else if (words[0] == "gone" && words.size() == 2 && !steps.empty()) {
-      steps.back().changes.push_back({decoded(words[1]), ""});
-      good = true;
-    } else if (words[0] == "op" && words.size() == 3 && !steps.empty()) {
-      TraceChange change{decoded(words[1]), ""};
-      good = takeBytes(rest, words[2], change.text);
-      steps.back().changes.push_back(std::move(change));
-    }
-    if (!good)
-      return "is damaged: record " + std::to_string(line) + " is malformed";
+    if (!readRecord(words, rest, *this))
+      return "is damaged: record " + std::to_string(record) + " is malformed";
   }
   return "";
 }

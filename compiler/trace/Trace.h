@@ -3,15 +3,19 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A trace is the history of a module: after each pass, the text of every
-// top-level op that it changed. One file, plain text:
+// top-level op that it changed, the rewrites that led there, and the remarks of
+// the pass. A file has the line "sinter-trace 2", a line with the size of the
+// rest in bytes, and the rest compressed by zstd. The rest is text:
 //
-//   sinter-trace 1
-//   model NAME BYTES          then a newline and BYTES bytes, here and below
+//   model BYTES               then a newline and BYTES bytes, here and below
 //   pass PHASE NAME MILLISECONDS
+//   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
+//   remark PASS KIND COUNT NODES BYTES
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
 //   gone SYMBOL
 //
-// The first pass is "import import": the module as the importer left it.
+// NODES are names with commas between them. The first pass is "import import":
+// the module as the importer left it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_TRACE_TRACE_H
@@ -32,15 +36,34 @@ struct TraceChange {
   std::string text;
 };
 
+/// One application of a pattern, one fold, or one transformation of a pass that
+/// works without patterns.
+struct TraceRewrite {
+  std::string name;               // of the pattern; "fold"
+  std::string symbol;             // the top-level op that it is in
+  std::vector<std::string> nodes; // of the model, which it concerns
+  std::string before, after;      // the ops, one in each line
+};
+
+/// A decision of a pass: what it did or declined to do, and why (ir/Remarks.h).
+struct TraceRemark {
+  std::string pass, kind;
+  std::vector<std::string> nodes;
+  std::string text;
+  int64_t count = 1;
+};
+
 struct TraceStep {
   std::string phase, pass;
   double milliseconds = 0;
   std::vector<TraceChange> changes;
+  std::vector<TraceRewrite> rewrites; // in order
+  std::vector<TraceRemark> remarks;   // in order
 };
 
 struct Trace {
   /// Every trace begins with this line.
-  static constexpr llvm::StringLiteral kMagic = "sinter-trace 1\n";
+  static constexpr llvm::StringLiteral kMagic = "sinter-trace 2\n";
 
   std::string model;
   std::vector<TraceStep> steps;

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/trace/TraceWriter.h"
 
+#include "ir/Locations.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -33,70 +36,232 @@ static std::string print(mlir::Operation *op) {
   return text;
 }
 
+// One line that says what `op` is: its name, attributes, operands by the nodes
+// that they come from, types and nodes. Numbers of values mean nothing outside
+// of the whole text.
+static std::string describe(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << op->getName();
+  if (!op->getOperands().empty()) {
+    os << "(";
+    llvm::interleaveComma(op->getOperands(), os, [&](mlir::Value operand) {
+      if (mlir::Operation *source = operand.getDefiningOp()) {
+        std::string nodes = ir::joinedNodeNames(source->getLoc());
+        os << source->getName().stripDialect()
+           << (nodes.empty() ? "" : " \"" + nodes + "\"");
+      } else {
+        os << "argument "
+           << mlir::cast<mlir::BlockArgument>(operand).getArgNumber();
+      }
+    });
+    os << ")";
+  }
+  mlir::OpPrintingFlags flags =
+      mlir::OpPrintingFlags().elideLargeElementsAttrs(16);
+  for (mlir::NamedAttribute attribute : op->getAttrs()) {
+    os << " " << attribute.getName().getValue() << "=";
+    auto elements = mlir::dyn_cast<mlir::ElementsAttr>(attribute.getValue());
+    if (elements && flags.shouldElideElementsAttr(elements))
+      os << "...";
+    else
+      os << attribute.getValue();
+  }
+  os << " : " << op->getResultTypes();
+  std::string nodes = ir::joinedNodeNames(op->getLoc());
+  if (!nodes.empty())
+    os << " \"" << nodes << "\"";
+  return text;
+}
+
+static std::vector<std::string> namesOf(mlir::Location location) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  ir::collectNodeNames(location, names);
+  return {names.begin(), names.end()};
+}
+
+// The top-level op that contains `op`.
+static mlir::Operation *topLevel(mlir::Operation *op) {
+  while (op->getParentOp() && !mlir::isa<mlir::ModuleOp>(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
 class TraceWriter::Instrumentation : public mlir::PassInstrumentation {
 public:
   explicit Instrumentation(TraceWriter &writer) : writer_(writer) {}
 
-  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override {
-    std::lock_guard<std::mutex> lock(writer_.mutex_);
-    begun_[{pass, op}] = Clock::now();
-  }
-  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *) override {
     // Adaptors only run function passes, which report for themselves.
     if (pass->getArgument().empty())
       return;
     std::lock_guard<std::mutex> lock(writer_.mutex_);
-    TraceStep step{writer_.phase_, pass->getArgument().str(), 0, {}};
-    step.milliseconds = std::chrono::duration<double, std::milli>(
-                            Clock::now() - begun_[{pass, op}])
-                            .count();
-    if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op))
-      writer_.recordModule(module, step);
-    else
-      writer_.record(symbolOf(op), print(op), step);
-    writer_.trace_.steps.push_back(std::move(step));
+    Running &running = writer_.running_[std::this_thread::get_id()];
+    running.step = {writer_.phase_, pass->getArgument().str(), 0, {}, {}, {}};
+    running.begin = Clock::now();
+  }
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    finish(pass, op, true);
+  }
+  // The module may be invalid, so that it cannot be printed.
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override {
+    finish(pass, op, false);
   }
 
 private:
+  void finish(mlir::Pass *pass, mlir::Operation *op, bool isValid) {
+    if (pass->getArgument().empty())
+      return;
+    Clock::time_point now = Clock::now();
+    std::lock_guard<std::mutex> lock(writer_.mutex_);
+    auto found = writer_.running_.find(std::this_thread::get_id());
+    if (found == writer_.running_.end())
+      return;
+    TraceStep step = std::move(found->second.step);
+    step.milliseconds =
+        std::chrono::duration<double, std::milli>(now - found->second.begin)
+            .count();
+    writer_.running_.erase(found);
+    if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op); module && isValid)
+      writer_.recordModule(module, step);
+    else if (isValid)
+      writer_.record(symbolOf(op), op, step);
+    writer_.trace_.steps.push_back(std::move(step));
+  }
+
   TraceWriter &writer_;
-  std::map<std::pair<mlir::Pass *, mlir::Operation *>, Clock::time_point>
-      begun_;
 };
 
-TraceWriter::TraceWriter(mlir::ModuleOp module, StringRef model) {
+TraceWriter::TraceWriter(mlir::ModuleOp module, StringRef model)
+    : context_(module.getContext()) {
   trace_.model = model.str();
-  TraceStep step{"import", "import", 0, {}};
+  TraceStep step{"import", "import", 0, {}, {}, {}};
   recordModule(module, step);
   trace_.steps.push_back(std::move(step));
+  ir::RewriteSink::attach(context_, this);
+}
+
+void TraceWriter::detach() {
+  if (context_)
+    ir::RewriteSink::attach(context_, nullptr);
+  context_ = nullptr;
 }
 
 void TraceWriter::attach(mlir::PassManager &pm) {
   pm.addInstrumentation(std::make_unique<Instrumentation>(*this));
 }
 
-void TraceWriter::record(const std::string &symbol, std::string text,
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+void TraceWriter::record(const std::string &symbol,
+                         llvm::ArrayRef<mlir::Operation *> ops,
                          TraceStep &step) {
-  std::string &last = texts_[symbol];
-  if (last == text)
+  Seen &last = seen_[symbol];
+  // Hashing is faster than printing, and most passes change little.
+  std::vector<mlir::OperationFingerPrint> prints;
+  for (mlir::Operation *op : ops)
+    prints.emplace_back(op);
+  if (last.prints == prints)
     return;
-  last = text;
+  last.prints = std::move(prints);
+  std::string text;
+  for (mlir::Operation *op : ops)
+    text += (text.empty() ? "" : "\n") + print(op);
+  if (last.text == text)
+    return;
+  last.text = text;
   step.changes.push_back({symbol, std::move(text)});
 }
 
 void TraceWriter::recordModule(mlir::ModuleOp module, TraceStep &step) {
-  std::map<std::string, std::string> present;
-  for (mlir::Operation &op : module.getOps()) {
-    std::string &text = present[symbolOf(&op)];
-    text += (text.empty() ? "" : "\n") + print(&op);
-  }
-  for (auto &[symbol, text] : present)
-    record(symbol, std::move(text), step);
-  for (auto it = texts_.begin(); it != texts_.end();) {
+  std::map<std::string, llvm::SmallVector<mlir::Operation *>> present;
+  for (mlir::Operation &op : module.getOps())
+    present[symbolOf(&op)].push_back(&op);
+  for (auto &[symbol, ops] : present)
+    record(symbol, ops, step);
+  for (auto it = seen_.begin(); it != seen_.end();) {
     if (present.count(it->first)) {
       ++it;
       continue;
     }
     step.changes.push_back({it->first, ""});
-    it = texts_.erase(it);
+    it = seen_.erase(it);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks and rewrites
+//===----------------------------------------------------------------------===//
+
+TraceWriter::Running *TraceWriter::running() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = running_.find(std::this_thread::get_id());
+  return found == running_.end() ? nullptr : &found->second;
+}
+
+void TraceWriter::take(const ir::Remark &remark) {
+  TraceRemark record{remark.pass.str(), remark.kind.str(),
+                     namesOf(remark.location), remark.text, remark.count};
+  if (Running *now = running()) {
+    now->step.remarks.push_back(std::move(record));
+    return;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  trace_.steps.back().remarks.push_back(std::move(record));
+}
+
+void TraceWriter::begin(StringRef name, llvm::ArrayRef<mlir::Operation *> ops) {
+  if (Running *now = running()) {
+    now->rewrite = {};
+    now->rewrite.name = name;
+    now->rewrite.ops.assign(ops.begin(), ops.end());
+  }
+}
+
+TraceWriter::OpenRewrite *TraceWriter::matched() {
+  Running *now = running();
+  if (!now || now->rewrite.ops.empty())
+    return nullptr;
+  OpenRewrite &rewrite = now->rewrite;
+  if (rewrite.hasMatched)
+    return &rewrite;
+  rewrite.hasMatched = true;
+  TraceRewrite &record = rewrite.record;
+  record.name = rewrite.name.str();
+  record.symbol = symbolOf(topLevel(rewrite.ops.front()));
+  llvm::SmallSetVector<StringRef, 4> nodes;
+  for (mlir::Operation *op : rewrite.ops) {
+    record.before += (record.before.empty() ? "" : "\n") + describe(op);
+    ir::collectNodeNames(op->getLoc(), nodes);
+  }
+  record.nodes.assign(nodes.begin(), nodes.end());
+  return &rewrite;
+}
+
+void TraceWriter::inserted(mlir::Operation *op) {
+  if (OpenRewrite *rewrite = matched())
+    rewrite->made.insert(op);
+}
+
+void TraceWriter::changed(mlir::Operation *op) { inserted(op); }
+
+void TraceWriter::erased(mlir::Operation *op) {
+  if (OpenRewrite *rewrite = matched())
+    rewrite->made.remove(op);
+}
+
+void TraceWriter::end() {
+  Running *now = running();
+  if (!now)
+    return;
+  OpenRewrite rewrite = std::move(now->rewrite);
+  now->rewrite = {};
+  if (!rewrite.hasMatched)
+    return;
+  for (mlir::Operation *op : rewrite.made)
+    rewrite.record.after +=
+        (rewrite.record.after.empty() ? "" : "\n") + describe(op);
+  now->step.rewrites.push_back(std::move(rewrite.record));
 }

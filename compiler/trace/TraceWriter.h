@@ -7,9 +7,12 @@
 #define SINTER_COMPILER_TRACE_TRACEWRITER_H
 
 #include "compiler/trace/Trace.h"
+#include "ir/Remarks.h"
+#include "ir/Rewrites.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <chrono>
 #include <mutex>
@@ -19,27 +22,67 @@ namespace sinter::compiler {
 
 /// Records the trace of one compilation. Must outlive the pass managers that it
 /// is attached to.
-class TraceWriter {
+class TraceWriter : public ir::RewriteObserver {
 public:
   TraceWriter(mlir::ModuleOp module, llvm::StringRef model);
+  ~TraceWriter() override { detach(); }
+  /// Ends the recording of rewrites: the context may end before the writer.
+  void detach();
 
   /// The passes that run from now on belong to `phase`.
   void beginPhase(llvm::StringRef phase) { phase_ = phase.str(); }
   void attach(mlir::PassManager &pm);
-  void write(llvm::raw_ostream &os) const { trace_.write(os); }
+  /// Adds a remark to the step that runs in this thread, or to the last one.
+  void take(const ir::Remark &remark);
+
+  void begin(llvm::StringRef name,
+             llvm::ArrayRef<mlir::Operation *> ops) override;
+  void inserted(mlir::Operation *op) override;
+  void changed(mlir::Operation *op) override;
+  void erased(mlir::Operation *op) override;
+  void end() override;
+
+  const Trace &trace() const { return trace_; }
 
 private:
   class Instrumentation;
   using Clock = std::chrono::steady_clock;
 
-  /// Adds the text of `symbol` to `step` if it is new.
-  void record(const std::string &symbol, std::string text, TraceStep &step);
+  /// A rewrite that has begun. Most do not match: `record` is filled when the
+  /// first op changes.
+  struct OpenRewrite {
+    llvm::StringRef name;
+    llvm::SmallVector<mlir::Operation *, 1> ops;
+    bool hasMatched = false;
+    TraceRewrite record;
+    llvm::SetVector<mlir::Operation *> made; // or changed: `after`
+  };
+  /// What a thread does.
+  struct Running {
+    Clock::time_point begin;
+    TraceStep step;
+    OpenRewrite rewrite;
+  };
+  /// What is known of a top-level op.
+  struct Seen {
+    std::string text;
+    std::vector<mlir::OperationFingerPrint> prints; // of the ops of its name
+  };
+
+  /// The running pass of this thread, null if there is none.
+  Running *running();
+  /// The rewrite of this thread, which has matched; null if there is none.
+  OpenRewrite *matched();
+  /// Adds the text of `ops`, which share `symbol`, to `step` if it is new.
+  void record(const std::string &symbol, llvm::ArrayRef<mlir::Operation *> ops,
+              TraceStep &step);
   void recordModule(mlir::ModuleOp module, TraceStep &step);
 
   Trace trace_;
+  mlir::MLIRContext *context_;
   std::string phase_ = "import";
-  std::map<std::string, std::string>
-      texts_;        // by symbol: the text recorded last
+  std::map<std::string, Seen> seen_; // by symbol
+  std::map<std::thread::id, Running> running_;
   std::mutex mutex_; // function passes run in parallel
 };
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
+#include "ir/Rewrites.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 
@@ -102,8 +103,11 @@ struct PlaceCastsPass : impl::PlaceCastsBase<PlaceCastsPass> {
     RewritePatternSet patterns(&getContext());
     patterns.add<WidenAfterView, WidenAfterConcat, NarrowBeforeView>(
         &getContext());
-    if (failed(
-            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+    ir::RewriteListener listener(&getContext());
+    GreedyRewriteConfig config;
+    config.listener = &listener;
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns),
+                                            config)))
       signalPassFailure();
   }
 };

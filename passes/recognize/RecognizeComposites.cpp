@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "ir/Rewrites.h"
 #include "passes/Passes.h"
 #include "passes/recognize/RecognizeMatch.h"
 
@@ -24,9 +25,12 @@ namespace sinter::passes {
 
 namespace {
 
-class Reporter : public RewriterBase::Listener {
+class Reporter : public RewriteListener {
 public:
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+  using RewriteListener::RewriteListener;
+  void notifyOperationInserted(Operation *op,
+                               OpBuilder::InsertPoint from) override {
+    RewriteListener::notifyOperationInserted(op, from);
     if (isa<CompositeOpInterface>(op))
       remark("recognize-composites", "recognized", op->getLoc(),
              op->getName().getStringRef());
@@ -47,7 +51,7 @@ public:
   }
 
   void runOnOperation() override {
-    Reporter reporter;
+    Reporter reporter(&getContext());
     GreedyRewriteConfig config;
     config.listener = &reporter;
     for (auto function : getOperation().getOps<func::FuncOp>())

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "ir/Rewrites.h"
 #include "passes/Passes.h"
 #include "passes/simplify/CommonSubexpressions.h"
 #include "passes/simplify/SimplifyPatterns.h"
@@ -31,9 +32,11 @@ constexpr llvm::StringLiteral kPass = "simplify-algebra";
 constexpr int kMaxRounds = 8;
 
 /// Adds the node names of a replaced op to the ops that replace it.
-class KeepNodeNames : public RewriterBase::Listener {
+class KeepNodeNames : public RewriteListener {
 public:
+  using RewriteListener::RewriteListener;
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
+    RewriteListener::notifyOperationReplaced(op, replacement);
     ++numReplaced;
     for (Value value : replacement) {
       Operation *source = value.getDefiningOp();
@@ -58,7 +61,7 @@ public:
   }
 
   void runOnOperation() override {
-    KeepNodeNames listener;
+    KeepNodeNames listener(&getContext());
     GreedyRewriteConfig config;
     config.listener = &listener;
     config.useTopDownTraversal = true;
