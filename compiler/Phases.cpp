@@ -168,6 +168,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseSiblings(&context.target));
   functions.addPass(passes::createFuseStages(&context.target, context.devices));
   functions.addPass(passes::createFusePersistent());
+  functions.addPass(passes::createExplainFusion());
   pm.addPass(passes::createShareKernels());
 }
 

@@ -92,7 +92,10 @@ public:
     if (!observer || isInPattern) // a pattern erases what it replaces
       return;
     folded = op;
-    observer->begin("fold", op);
+    observer->begin(op->hasTrait<mlir::OpTrait::ConstantLike>()
+                        ? "merge equal constants"
+                        : "fold",
+                    op);
     observer->erased(op);
     for (mlir::Value value : values)
       if (mlir::Operation *source = value.getDefiningOp())
@@ -121,11 +124,11 @@ private:
 /// its destruction.
 class Rewrite {
 public:
-  Rewrite(llvm::StringRef name, llvm::ArrayRef<mlir::Operation *> ops)
+  Rewrite(const llvm::Twine &name, llvm::ArrayRef<mlir::Operation *> ops)
       : observer(ops.empty() ? nullptr
                              : RewriteSink::of(ops.front()->getContext())) {
     if (observer)
-      observer->begin(name, ops);
+      observer->begin(name.str(), ops);
   }
   Rewrite(const Rewrite &) = delete;
   Rewrite &operator=(const Rewrite &) = delete;

@@ -338,11 +338,14 @@ ExitCode Compilation::runOnce(const Phase &last) {
     trace_ = std::make_unique<TraceWriter>(*module_, options.model);
   RemarkFile remarks(options, state);
   if (remarks.isWanted() || trace_)
-    ir::RemarkSink::attach(&context_, [&](const ir::Remark &remark) {
-      remarks.take(remark);
-      if (trace_)
-        trace_->take(remark);
-    });
+    ir::RemarkSink::attach(
+        &context_,
+        [&](const ir::Remark &remark) {
+          remarks.take(remark);
+          if (trace_)
+            trace_->take(remark);
+        },
+        remarks.wantsDetails() || trace_);
   auto detach = llvm::make_scope_exit([&] {
     ir::RemarkSink::attach(&context_, {});
     if (trace_)

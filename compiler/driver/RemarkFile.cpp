@@ -16,15 +16,22 @@ using namespace sinter;
 using namespace sinter::compiler;
 namespace json = llvm::json;
 
-static json::Object toJson(const ir::Remark &remark) {
+static json::Array nodesOf(mlir::Location location) {
   json::Array nodes;
-  for (llvm::StringRef name : nodeNames(remark.location))
+  for (llvm::StringRef name : nodeNames(location))
     nodes.push_back(json::isUTF8(name) ? name.str() : json::fixUTF8(name));
-  return json::Object{{"pass", remark.pass},
+  return nodes;
+}
+
+static json::Object toJson(const ir::Remark &remark) {
+  json::Object object{{"pass", remark.pass},
                       {"kind", remark.kind},
                       {"count", remark.count},
-                      {"nodes", std::move(nodes)},
+                      {"nodes", nodesOf(remark.location)},
                       {"text", json::fixUTF8(remark.text)}};
+  if (remark.other)
+    object["with"] = nodesOf(*remark.other);
+  return object;
 }
 
 static void print(llvm::raw_ostream &os, llvm::StringRef tool,
@@ -49,7 +56,7 @@ RemarkFile::RemarkFile(const Options &options, const CompileState &state)
 void RemarkFile::take(const ir::Remark &remark) {
   if (!path_.empty())
     llvm::raw_string_ostream(lines_) << json::Value(toJson(remark)) << "\n";
-  if (isPrinted_) {
+  if (isPrinted_ && !remark.isDetail) {
     llvm::raw_string_ostream os(text_);
     print(os, tool_, remark);
   }

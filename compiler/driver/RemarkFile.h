@@ -16,18 +16,19 @@
 
 namespace sinter::compiler {
 
-/// Collects remarks for --remarks and -v.
+/// Collects remarks for --remarks and -v. Only the file has the details.
 class RemarkFile {
 public:
   RemarkFile(const Options &options, const CompileState &state);
 
-  /// Whether the options ask for remarks.
-  bool isWanted() const { return !path_.empty() || isPrinted_; }
+  /// Whether the options ask for remarks, and for details.
+  bool isWanted() const { return wantsDetails() || isPrinted_; }
+  bool wantsDetails() const { return !path_.empty(); }
   void take(const ir::Remark &remark);
 
   /// Writes the remarks to the file of --remarks, as one JSON object a line
-  /// (pass, kind, nodes, text, count), and with -v to `os` as text. Returns
-  /// what went wrong, "" if nothing.
+  /// (pass, kind, nodes, text, count; of a pair, also the other's nodes), and
+  /// with -v to `os` as text. Returns what went wrong, "" if nothing.
   std::string write(llvm::raw_ostream &os);
 
 private:

@@ -36,7 +36,8 @@ struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
   bool json = false, llvm = false;
-  std::string pattern; // of grep
+  std::string pattern;  // of grep
+  std::string from, to; // of diff: steps of a trace
   PlanPage planPage = nullptr;
   std::vector<std::string> rest; // for parseOptions
 };
@@ -52,6 +53,8 @@ constexpr Command kCommands[] = {
     {"log", "one line for each pass of a trace", true},
     {"show", "the IR after each pass of a trace", true},
     {"diff", "what each pass of a trace changed", true},
+    {"rewrites", "each rewrite of the passes of a trace: before and after",
+     true},
     {"graph", "the graph as .html, .dot or .json", true},
     {"plan", "commands and buffers in order; -o x.html: the arena over time",
      true},
@@ -103,6 +106,47 @@ static InspectOptions splitArguments(const std::vector<std::string> &args) {
   return options;
 }
 
+// Pipes and devices are not opened: reading them may block or never end.
+static bool isBinary(StringRef path) {
+  llvm::file_magic magic;
+  return llvm::sys::fs::is_regular_file(path) &&
+         !llvm::identify_magic(path, magic) && magic >= llvm::file_magic::elf &&
+         magic <= llvm::file_magic::elf_core;
+}
+
+static bool isTrace(StringRef path) {
+  if (!llvm::sys::fs::is_regular_file(path))
+    return false;
+  auto start = llvm::MemoryBuffer::getFileSlice(path, Trace::kMagic.size(), 0);
+  return start && (*start)->getBuffer() == Trace::kMagic;
+}
+
+// Takes the words behind a trace: "show TRACE PASS", "blame TRACE OP" and
+// "diff TRACE PASS PASS".
+static void takeTraceWords(InspectOptions &inspect) {
+  auto isWord = [](const std::string &text) { return text[0] != '-'; };
+  std::vector<std::string> &rest = inspect.rest;
+  auto file = llvm::find_if(rest, isWord);
+  if (file == rest.end() || !isTrace(*file))
+    return;
+  std::vector<std::string> words;
+  llvm::copy_if(llvm::make_range(file + 1, rest.end()),
+                std::back_inserter(words), isWord);
+  std::string *only = inspect.command == "show" || inspect.command == "log" ||
+                              inspect.command == "rewrites" ||
+                              inspect.command == "diff"
+                          ? &inspect.filter.pass
+                      : inspect.command == "blame" ? &inspect.filter.op
+                                                   : nullptr;
+  if (words.size() == 1 && only && only->empty())
+    *only = words.front();
+  else if (words.size() == 2 && inspect.command == "diff")
+    std::tie(inspect.from, inspect.to) = std::tie(words[0], words[1]);
+  else
+    return;
+  rest.erase(std::remove_if(file + 1, rest.end(), isWord), rest.end());
+}
+
 static void printInspectHelp(const Options &options) {
   std::string text = "\nCommands:\n";
   llvm::raw_string_ostream os(text);
@@ -138,18 +182,23 @@ static int print(const Options &options,
 // Kinds of files
 //===----------------------------------------------------------------------===//
 
+// A report that counts what it prints; finding nothing is a failure.
+static int printFound(const Options &options, const llvm::Twine &nothing,
+                      llvm::function_ref<size_t(llvm::raw_ostream &)> report) {
+  size_t count = 0;
+  int code = print(options, [&](llvm::raw_ostream &os) { count = report(os); });
+  return code || count ? code : fail(nothing, kExitFailed);
+}
+
 static int grepTrace(const Trace &trace, const InspectOptions &inspect,
                      const Options &options) {
   llvm::Regex pattern(inspect.pattern);
   if (std::string problem; !pattern.isValid(problem))
     return fail(quoted(inspect.pattern) + ": " + problem);
-  size_t count = 0;
-  int code = print(options, [&](llvm::raw_ostream &os) {
-    count = printTraceGrep(trace, inspect.filter, pattern, os);
-  });
-  return code || count
-             ? code
-             : fail("no line matches " + quoted(inspect.pattern), kExitFailed);
+  return printFound(options, "no line matches " + quoted(inspect.pattern),
+                    [&](llvm::raw_ostream &os) {
+                      return printTraceGrep(trace, inspect.filter, pattern, os);
+                    });
 }
 
 static int inspectTrace(const InspectOptions &inspect, const Options &options) {
@@ -169,12 +218,20 @@ static int inspectTrace(const InspectOptions &inspect, const Options &options) {
                 "'sinter-inspect log' lists them");
   if (inspect.command == "grep")
     return grepTrace(trace, inspect, options);
-  if (inspect.command == "blame") {
-    size_t count = 0;
-    int code = print(options, [&](llvm::raw_ostream &os) {
-      count = printTraceBlame(trace, inspect.filter, os);
+  if (inspect.command == "blame")
+    return printFound(options, "no such line", [&](llvm::raw_ostream &os) {
+      return printTraceBlame(trace, inspect.filter, os);
     });
-    return code || count ? code : fail("no such line", kExitFailed);
+  if (inspect.command == "rewrites")
+    return printFound(options, "no such rewrite", [&](llvm::raw_ostream &os) {
+      return printTraceRewrites(trace, inspect.filter, os);
+    });
+  if (!inspect.to.empty()) {
+    std::string wrong;
+    int code = print(options, [&](llvm::raw_ostream &os) {
+      wrong = printTraceBetween(trace, inspect.from, inspect.to, os);
+    });
+    return code || wrong.empty() ? code : fail(wrong);
   }
   auto report = inspect.command == "show"   ? printTraceShow
                 : inspect.command == "diff" ? printTraceDiff
@@ -333,27 +390,13 @@ static int inspectModel(const InspectOptions &inspect, const Options &options,
   return reportArtifacts(inspect, options, (*jit)->artifact());
 }
 
-// Pipes and devices are not opened: reading them may block or never end.
-static bool isBinary(StringRef path) {
-  llvm::file_magic magic;
-  return llvm::sys::fs::is_regular_file(path) &&
-         !llvm::identify_magic(path, magic) && magic >= llvm::file_magic::elf &&
-         magic <= llvm::file_magic::elf_core;
-}
-
-static bool isTrace(StringRef path) {
-  if (!llvm::sys::fs::is_regular_file(path))
-    return false;
-  auto start = llvm::MemoryBuffer::getFileSlice(path, Trace::kMagic.size(), 0);
-  return start && (*start)->getBuffer() == Trace::kMagic;
-}
-
 int compiler::sinterInspect(int argc, char **argv,
                             llvm::ArrayRef<TargetFactory> targets,
                             PlanPage planPage) {
   prepareProcess("sinter-inspect");
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
   inspect.planPage = planPage;
+  takeTraceWords(inspect);
   bool isHelp = llvm::is_contained(inspect.rest, "--help");
   // Checked before the options are parsed, because parseOptions does not know
   // the options that such a command may have.
@@ -385,7 +428,7 @@ int compiler::sinterInspect(int argc, char **argv,
     return fail("grep: expected REGEX and a trace");
   bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
                  inspect.command == "diff" || inspect.command == "blame" ||
-                 inspect.command == "grep" ||
+                 inspect.command == "grep" || inspect.command == "rewrites" ||
                  (inspect.command == "summary" && isTrace(options->model));
   if (ofTrace)
     return inspectTrace(inspect, *options);

@@ -125,6 +125,8 @@ void compiler::printTraceLog(const Trace &trace, const TraceFilter &filter,
           os << "  @" << shown(difference.symbol, 40) << " -" << gone << " +"
              << added;
         }
+        if (!step.rewrites.empty())
+          os << "  " << step.rewrites.size() << " rewrites";
         os << "\n";
       });
 }
@@ -143,20 +145,88 @@ void compiler::printTraceShow(const Trace &trace, const TraceFilter &filter,
       });
 }
 
+// The hunks of one function, below its name.
+static void printChange(const Difference &difference, llvm::raw_ostream &os) {
+  std::string name = shown(difference.symbol);
+  os << "--- " << (difference.before.empty() ? "/dev/null" : "@" + name)
+     << "\n+++ " << (difference.after.empty() ? "/dev/null" : "@" + name)
+     << "\n";
+  printDiff(linesOf(difference), 3, os);
+}
+
 void compiler::printTraceDiff(const Trace &trace, const TraceFilter &filter,
                               llvm::raw_ostream &os) {
   Walk(trace, filter)
       .run([&](size_t i, const TraceStep &step,
                const std::vector<Difference> &differences) {
         os << "pass " << title(i, step) << "\n";
-        for (const Difference &difference : differences) {
-          std::string name = shown(difference.symbol);
-          os << "--- " << (difference.before.empty() ? "/dev/null" : "@" + name)
-             << "\n+++ "
-             << (difference.after.empty() ? "/dev/null" : "@" + name) << "\n";
-          printDiff(linesOf(difference), 3, os);
-        }
+        for (const Difference &difference : differences)
+          printChange(difference, os);
       });
+}
+
+std::string compiler::printTraceBetween(const Trace &trace, StringRef from,
+                                        StringRef to, llvm::raw_ostream &os) {
+  auto after = [&](StringRef name) {
+    size_t found = 0; // steps up to it
+    for (auto [i, step] : llvm::enumerate(trace.steps))
+      if (matches({name.str(), "", false}, step, i))
+        found = i + 1;
+    return found;
+  };
+  size_t first = after(from), last = after(to);
+  for (auto [name, found] : {std::pair(from, first), std::pair(to, last)})
+    if (!found)
+      return quoted(name) + ": the trace has no such pass, phase or number; "
+                            "'sinter-inspect log' lists them";
+  std::map<std::string, std::string> before = trace.before(first),
+                                     now = trace.before(last);
+  os << "from " << title(first - 1, trace.steps[first - 1]) << "\nto   "
+     << title(last - 1, trace.steps[last - 1]) << "\n";
+  for (auto &[symbol, text] : before)
+    if (std::string &after = now[symbol]; after != text)
+      printChange({symbol, text, after}, os);
+  for (auto &[symbol, text] : now)
+    if (!before.count(symbol))
+      printChange({symbol, "", text}, os);
+  return "";
+}
+
+static bool mentions(const TraceRewrite &rewrite, StringRef op) {
+  return llvm::is_contained(rewrite.nodes, op) ||
+         StringRef(rewrite.before).contains(op) ||
+         StringRef(rewrite.after).contains(op);
+}
+
+static void printLines(StringRef text, char mark, llvm::raw_ostream &os) {
+  llvm::SmallVector<StringRef> lines;
+  text.split(lines, '\n', -1, false);
+  for (StringRef line : lines)
+    os << "       " << mark << " " << line << "\n";
+}
+
+size_t compiler::printTraceRewrites(const Trace &trace,
+                                    const TraceFilter &filter,
+                                    llvm::raw_ostream &os) {
+  size_t count = 0;
+  for (auto [i, step] : llvm::enumerate(trace.steps)) {
+    if (!matches(filter, step, i))
+      continue;
+    bool isTitled = false;
+    for (const TraceRewrite &rewrite : step.rewrites) {
+      if (!filter.op.empty() && !mentions(rewrite, filter.op))
+        continue;
+      if (!isTitled)
+        os << title(i, step) << "\n";
+      isTitled = true;
+      os << "     @" << shown(rewrite.symbol, 40) << ": "
+         << shown(rewrite.name, 200) << "\n";
+      printLines(rewrite.before, '-', os);
+      printLines(rewrite.after, '+', os);
+      ++count;
+    }
+  }
+  return count;
 }
 
 bool compiler::hasPass(const Trace &trace, const TraceFilter &filter) {
@@ -210,6 +280,12 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
        << title(*removed, trace.steps[*removed]) << "\n";
     ++printed;
   }
+  if (filter.op.empty())
+    return printed;
+  std::string rewrites;
+  llvm::raw_string_ostream text(rewrites);
+  if (printTraceRewrites(trace, filter, text))
+    os << "rewrites:\n" << rewrites;
   return printed;
 }
 

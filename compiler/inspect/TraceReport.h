@@ -26,8 +26,8 @@ bool hasPass(const Trace &trace, const TraceFilter &filter);
 // In the reports below, a line whose values only have other numbers than before
 // is the same line.
 
-/// One line per pass: number, phase, pass, time, and for each changed function
-/// the numbers of removed and added lines.
+/// One line per pass: number, phase, pass, time, for each changed function the
+/// numbers of removed and added lines, and the number of rewrites.
 void printTraceLog(const Trace &trace, const TraceFilter &filter,
                    llvm::raw_ostream &os);
 /// The IR of the changed functions after each selected pass.
@@ -36,9 +36,19 @@ void printTraceShow(const Trace &trace, const TraceFilter &filter,
 /// What each selected pass changed.
 void printTraceDiff(const Trace &trace, const TraceFilter &filter,
                     llvm::raw_ostream &os);
-/// Each line of the last IR with the pass that made it what it is. If
-/// `filter.op` is in none of them, the pass that removed the last line with it.
-/// Returns how many lines it printed.
+/// What changed from after the step of `from` to after that of `to`, each a
+/// pass, phase or number; of several steps with this name, the last one.
+/// Returns "" or why there is no such difference.
+std::string printTraceBetween(const Trace &trace, llvm::StringRef from,
+                              llvm::StringRef to, llvm::raw_ostream &os);
+/// The rewrites of each selected pass: what ops and nodes each was about, and
+/// the ops before and after. Of those, only rewrites with `filter.op`. Returns
+/// how many.
+size_t printTraceRewrites(const Trace &trace, const TraceFilter &filter,
+                          llvm::raw_ostream &os);
+/// Each line of the last IR with the pass that made it what it is. With
+/// `filter.op`, also the rewrites that concern it, and if it is in no line, the
+/// pass that removed the last line with it. Returns how many lines it printed.
 size_t printTraceBlame(const Trace &trace, const TraceFilter &filter,
                        llvm::raw_ostream &os);
 /// The lines that match `pattern` and that a selected pass added (+) or removed

@@ -10,7 +10,7 @@
 //   model BYTES               then a newline and BYTES bytes, here and below
 //   pass PHASE NAME MILLISECONDS
 //   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
-//   remark PASS KIND COUNT NODES BYTES
+//   remark PASS KIND COUNT NODES NODES BYTES
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
 //   gone SYMBOL
 //
@@ -48,7 +48,7 @@ struct TraceRewrite {
 /// A decision of a pass: what it did or declined to do, and why (ir/Remarks.h).
 struct TraceRemark {
   std::string pass, kind;
-  std::vector<std::string> nodes;
+  std::vector<std::string> nodes, with; // `with`: of a pair, the other's nodes
   std::string text;
   int64_t count = 1;
 };

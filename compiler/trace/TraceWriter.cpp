@@ -202,8 +202,11 @@ TraceWriter::Running *TraceWriter::running() {
 }
 
 void TraceWriter::take(const ir::Remark &remark) {
-  TraceRemark record{remark.pass.str(), remark.kind.str(),
-                     namesOf(remark.location), remark.text, remark.count};
+  TraceRemark record{
+      remark.pass.str(), remark.kind.str(), namesOf(remark.location), {},
+      remark.text,       remark.count};
+  if (remark.other)
+    record.with = namesOf(*remark.other);
   if (Running *now = running()) {
     now->step.remarks.push_back(std::move(record));
     return;
@@ -215,7 +218,7 @@ void TraceWriter::take(const ir::Remark &remark) {
 void TraceWriter::begin(StringRef name, llvm::ArrayRef<mlir::Operation *> ops) {
   if (Running *now = running()) {
     now->rewrite = {};
-    now->rewrite.name = name;
+    now->rewrite.name = name.str();
     now->rewrite.ops.assign(ops.begin(), ops.end());
   }
 }
@@ -229,7 +232,7 @@ TraceWriter::OpenRewrite *TraceWriter::matched() {
     return &rewrite;
   rewrite.hasMatched = true;
   TraceRewrite &record = rewrite.record;
-  record.name = rewrite.name.str();
+  record.name = rewrite.name;
   record.symbol = symbolOf(topLevel(rewrite.ops.front()));
   llvm::SmallSetVector<StringRef, 4> nodes;
   for (mlir::Operation *op : rewrite.ops) {

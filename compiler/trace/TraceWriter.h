@@ -51,7 +51,7 @@ private:
   /// A rewrite that has begun. Most do not match: `record` is filled when the
   /// first op changes.
   struct OpenRewrite {
-    llvm::StringRef name;
+    std::string name;
     llvm::SmallVector<mlir::Operation *, 1> ops;
     bool hasMatched = false;
     TraceRewrite record;

@@ -348,15 +348,61 @@ static llvm::SetVector<Value> sharedValues(const Cluster &a, const Cluster &b) {
   return shared;
 }
 
-std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
-  auto isMergeable = [](const Cluster &cluster) {
-    return cluster.kind == ir::KernelKind::loop ||
-           cluster.kind == ir::KernelKind::reduce;
+/// "[2, 3] reduced over [3]".
+static std::string loopsText(const Cluster &cluster) {
+  auto listed = [](ArrayRef<int64_t> sizes) {
+    std::string text;
+    for (int64_t size : sizes)
+      text += (text.empty() ? "" : ", ") + std::to_string(size);
+    return "[" + text + "]";
   };
-  if (!isMergeable(a) || !isMergeable(b) ||
-      a.ops.size() + b.ops.size() > kMaxOps ||
-      a.numOperands(b.ops.getArrayRef()) + b.roots.size() > kMaxOperands)
+  std::string text = listed(cluster.domain.sizes);
+  SmallVector<int64_t> reduced;
+  for (unsigned loop : cluster.domain.reduced)
+    reduced.push_back(cluster.domain.sizes[loop]);
+  return reduced.empty() ? text : text + " reduced over " + listed(reduced);
+}
+
+/// Why a kernel of kind `cluster` takes no other kernel; "" if it may.
+static std::string whyAlone(const Cluster &cluster) {
+  if (cluster.kind == ir::KernelKind::loop ||
+      cluster.kind == ir::KernelKind::reduce)
+    return "";
+  if (cluster.kind == ir::KernelKind::concat)
+    return "a concat writes its parts one by one: it includes what computes "
+           "its parts, but nothing that reads its result";
+  return ("a " + ir::stringifyKernelKind(cluster.kind) +
+          " has loops of its own, which compute nothing else")
+      .str();
+}
+
+std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b,
+                                     std::string *why) {
+  auto refuse = [&](llvm::function_ref<std::string()> reason) {
+    if (why)
+      *why = reason();
     return std::nullopt;
+  };
+  auto differ = [&] {
+    return "they run over different loops: " + loopsText(a) + " and " +
+           loopsText(b);
+  };
+  for (const Cluster *cluster : {&a, &b})
+    if (!whyAlone(*cluster).empty())
+      return refuse([&] { return whyAlone(*cluster); });
+  if (a.ops.size() + b.ops.size() > kMaxOps)
+    return refuse([&] {
+      return "one kernel would have " +
+             std::to_string(a.ops.size() + b.ops.size()) + " ops; more than " +
+             std::to_string(kMaxOps) + " take too long to compile";
+    });
+  unsigned numBuffers = a.numOperands(b.ops.getArrayRef()) + b.roots.size();
+  if (numBuffers > kMaxOperands)
+    return refuse([&] {
+      return "one kernel would read and write " + std::to_string(numBuffers) +
+             " values; more than " + std::to_string(kMaxOperands) +
+             " do not fit into the registers";
+    });
 
   LoopPairs pairs(a, b);
   auto indexIn = [](const Cluster &cluster,
@@ -372,11 +418,20 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
     bool isSame = x && y && pairs.match(*x, *y);
     // A result of one must be used by the other in the same iteration.
     if (isEdge && !isSame)
-      return std::nullopt;
+      return refuse([&]() -> std::string {
+        const Cluster &maker = a.roots.count(value) ? a : b;
+        if (maker.hasReduction())
+          return "a result is complete only when the loops of the reduction "
+                 "have ended; " +
+                 differ();
+        return "the second reads elements of a result in other iterations "
+               "than those that compute them; the loops are " +
+               loopsText(a) + " and " + loopsText(b);
+      });
     anyMatch |= isSame && a.covers(*x);
   }
   if (!anyMatch || !pairs.complete())
-    return std::nullopt;
+    return refuse([&] { return differ(); });
 
   Cluster merged = a;
   if (b.hasReduction()) {
@@ -384,14 +439,18 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
     for (unsigned loop : b.domain.reduced) {
       IndexVector own = pairs.renamed({Index::loop(loop)});
       if (!own.front().asLoop())
-        return std::nullopt;
+        return refuse([&] { return differ(); });
       reduced.push_back(*own.front().asLoop());
     }
+    auto inOtherOrder = [&] {
+      return "they reduce over different loops, or in another order: " +
+             loopsText(a) + " and " + loopsText(b);
+    };
     // The loops of `a` would reduce in another order.
     if (!llvm::is_sorted(reduced))
-      return std::nullopt;
+      return refuse([&] { return inOtherOrder(); });
     if (a.hasReduction() && a.domain.reduced != reduced)
-      return std::nullopt;
+      return refuse([&] { return inOtherOrder(); });
     merged.domain.reduced = reduced;
     merged.kind = b.kind;
   }
@@ -402,7 +461,11 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
   merged.ops.insert(b.ops.begin(), b.ops.end());
   for (auto &[root, view] : merged.roots)
     if (!merged.isResult(view, ir::tensorType(root)))
-      return std::nullopt;
+      return refuse([&] {
+        return "in one kernel a result would be computed more than once or "
+               "not whole; the loops are " +
+               loopsText(a) + " and " + loopsText(b);
+      });
   return merged;
 }
 

@@ -4,7 +4,7 @@
 //
 // Decides from the loops alone what one kernel may hold: which op may join,
 // which reduction runs over the loops, which value is computed whole and once.
-// FuseLoops.cpp decides which of several kernels an op joins.
+// Clustering.cpp decides which of several kernels an op joins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_FUSE_CLUSTER_H
@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+
+#include <string>
 
 namespace sinter::passes {
 
@@ -71,9 +73,11 @@ struct Cluster {
 };
 
 /// Merges two clusters that run over the same loops and use each shared result
-/// in the iteration that computes it; nullopt if they do not. The loops are
-/// renamed to those of `a`. The roots are those of both.
-std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b);
+/// in the iteration that computes it; nullopt if they do not, and then `why`
+/// says what is in the way. The loops are renamed to those of `a`. The roots
+/// are those of both.
+std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b,
+                                     std::string *why = nullptr);
 
 } // namespace sinter::passes
 

@@ -60,8 +60,17 @@ public:
     Epilogue best = snapshot(values.front());
     while (members.size() < kMostMembers) {
       Operation *next = firstUser();
-      if (!next || !isElementwiseHere(next))
-        break;
+      if (!next)
+        return best;
+      if (!isElementwiseHere(next)) {
+        if (best.whyEnds.empty())
+          best.whyEnds = isElementwise(next)
+                             ? "its result has another shape than that of the "
+                               "contraction"
+                             : "it is not elementwise: it needs other elements "
+                               "of the result than the one at hand";
+        return best;
+      }
       take(next);
       // One value that is stored in place of others costs nothing, and so does
       // one that is stored anyway.
@@ -75,7 +84,16 @@ public:
                     llvm::none_of(result.getUses(), isNewState));
           })))
         best = snapshot(results);
+      else
+        best.whyEnds =
+            results.empty()
+                ? "nothing would be stored"
+                : "the kernel would store " + std::to_string(results.size()) +
+                      " values instead of " + std::to_string(stored.size());
     }
+    if (best.whyEnds.empty())
+      best.whyEnds = "the kernel of a contraction takes at most " +
+                     std::to_string(kMostMembers) + " ops";
     return best;
   }
 

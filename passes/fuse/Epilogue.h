@@ -19,6 +19,8 @@ struct Epilogue {
   llvm::SmallVector<mlir::Value> kept{};
   /// What a library call applies, in order.
   llvm::SmallVector<exec::PostOpKind> postOps{};
+  /// Why it ends where it does, for what reads the results; "" if nothing does.
+  std::string whyEnds{};
 
   /// All values that are stored.
   llvm::SmallVector<mlir::Value> results() const {

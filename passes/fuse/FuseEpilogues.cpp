@@ -125,6 +125,7 @@ private:
       takeViews(dot, epilogue, isGenerated);
     else if (readsNarrow)
       takeBefore(operandCasts(contraction), epilogue);
+    explain(epilogue);
     OpBuilder builder(members.back());
     SmallVector<Value> results = epilogue.results();
     if (isGenerated)
@@ -141,6 +142,24 @@ private:
       if (member->use_empty())
         member->erase();
     return isGenerated;
+  }
+
+  /// Reports why the ops that read the results are not part of the epilogue.
+  void explain(const Epilogue &epilogue) {
+    if (!ir::RemarkSink::takesDetails(&getContext()))
+      return;
+    Location location = FusedLoc::get(
+        &getContext(), llvm::map_to_vector(epilogue.members, [](Operation *op) {
+          return op->getLoc();
+        }));
+    llvm::SmallPtrSet<Operation *, 8> seen(epilogue.members.begin(),
+                                           epilogue.members.end());
+    for (Value result : epilogue.results())
+      for (Operation *user : result.getUsers())
+        if (seen.insert(user).second &&
+            !user->hasTrait<OpTrait::IsTerminator>())
+          ir::explain("fuse-epilogues", "not-fused", location, user->getLoc(),
+                      epilogue.whyEnds);
   }
 
   /// The casts that widen the 16-bit operands of the contraction.

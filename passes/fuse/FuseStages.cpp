@@ -95,8 +95,11 @@ bool updatesWhatIsRead(ir::KernelOp second, ir::KernelOp first) {
 }
 
 /// The kernel that `second` may become a stage of: the last one that computes
-/// an operand of it. Null if there is none.
-ir::KernelOp firstStageOf(ir::KernelOp second) {
+/// an operand of it. Null if there is none; if there is one that may not have
+/// it, `whyNot` tells.
+ir::KernelOp
+firstStageOf(ir::KernelOp second,
+             llvm::function_ref<void(ir::KernelOp, const Twine &)> whyNot) {
   Operation *last = nullptr;
   for (Value input : second.getInputs())
     if (Operation *def = input.getDefiningOp();
@@ -104,12 +107,30 @@ ir::KernelOp firstStageOf(ir::KernelOp second) {
         (!last || last->isBeforeInBlock(def)))
       last = def;
   auto first = dyn_cast_or_null<ir::KernelOp>(last);
-  if (!first || !mayBeFirst(first) || elementsRead(first) > kMostElements ||
-      first->getNumOperands() + first->getNumResults() +
-              second->getNumOperands() + second->getNumResults() >
-          kMostBuffers)
+  if (!first)
     return nullptr;
-  return updatesWhatIsRead(second, first) ? nullptr : first;
+  unsigned buffers = first->getNumOperands() + first->getNumResults() +
+                     second->getNumOperands() + second->getNumResults();
+  if (!mayBeFirst(first))
+    whyNot(first, "no stage may follow a kernel of kind " +
+                      ir::stringifyKernelKind(first.getKind()));
+  else if (elementsRead(first) > kMostElements)
+    whyNot(first, "the first reads " + Twine(elementsRead(first)) +
+                      " elements: beyond " + Twine(kMostElements) +
+                      " a launch costs little in comparison");
+  else if (buffers > kMostBuffers)
+    whyNot(first, "one kernel would have " + Twine(buffers) +
+                      " buffers; a launch takes at most " +
+                      Twine(kMostBuffers));
+  else if (updatesWhatIsRead(second, first))
+    whyNot(first, "the second updates a state that is read in between");
+  else if (!isSmall(second, first))
+    whyNot(first, "the second reads " + Twine(elementsRead(second)) +
+                      " elements: as a stage it would be computed by one "
+                      "block, which pays only for small ones");
+  else
+    return first;
+  return nullptr;
 }
 
 /// Merges both into one staged kernel in the position of `first` and erases
@@ -149,8 +170,12 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
     for (ir::KernelOp second : fusions) {
       if (!mayBeStage(second))
         continue;
-      ir::KernelOp first = firstStageOf(second);
-      if (!first || !isSmall(second, first))
+      ir::KernelOp first =
+          firstStageOf(second, [&](ir::KernelOp other, const Twine &why) {
+            ir::explain("fuse-stages", "not-fused", other.getLoc(),
+                        second.getLoc(), why);
+          });
+      if (!first)
         continue;
       join(first, second);
       ++joined;

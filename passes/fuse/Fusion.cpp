@@ -6,6 +6,7 @@
 #include "passes/fuse/Fusion.h"
 #include "ir/Kernel.h"
 #include "ir/Locations.h"
+#include "ir/Rewrites.h"
 #include "passes/PostOps.h"
 #include "passes/fuse/Cluster.h"
 #include "passes/fuse/FusionForm.h"
@@ -107,8 +108,10 @@ static OpTy buildRegion(OpBuilder &builder, ArrayRef<Operation *> given,
   for (Value result : results)
     types.push_back(result.getType());
   Location loc = fusedLocation(builder, members, results);
+  ir::Rewrite rewrite("group into " + OpTy::getOperationName(), members);
   auto fusion =
       builder.create<OpTy>(loc, types, operands.getArrayRef(), arguments...);
+  rewrite.inserted(fusion);
 
   Block &body = fusion.getBody().emplaceBlock();
   IRMapping mapping;

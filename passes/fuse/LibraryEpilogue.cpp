@@ -107,6 +107,7 @@ public:
     }
     takeNarrowing();
     note();
+    best.whyEnds = whyEnds();
     takeChannelSums();
     llvm::sort(best.members, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
@@ -121,7 +122,36 @@ private:
     if (isApplied(all.target, contraction, postOps))
       return true;
     postOps.pop_back();
+    refused = postOp.kind;
     return false;
+  }
+
+  /// Epilogue::whyEnds of `best`.
+  std::string whyEnds() const {
+    if (best.result != result)
+      return "what a call reads or keeps beside its result must have the type "
+             "of the result";
+    if (isa<ir::ConvFilterGradOp>(contraction))
+      return "libraries store the gradient of a filter as it is";
+    if (!ir::tensorType(contraction->getResult(0)).getElementType().isF32())
+      return "libraries apply ops to float32 results only";
+    if (refused)
+      return std::string(all.target ? all.target->name() : "no target") +
+             "'s library does not apply " +
+             exec::stringifyPostOpKind(*refused).str() + " to this result";
+    if (!result.hasOneUse())
+      return "the result has " +
+             std::to_string(
+                 std::distance(result.use_begin(), result.use_end())) +
+             " uses, and a call stores only what it has computed last";
+    Operation *user = *result.user_begin();
+    if (user->getNumResults() != 1 ||
+        user->getResult(0).getType() != result.getType())
+      return user->getName().stripDialect().str() +
+             " has a result of another shape or type";
+    return user->getName().stripDialect().str() +
+           " is no function of the result, or of it and a bias or a stored "
+           "tensor, that libraries apply";
   }
 
   /// True when all that is read or kept beside the result has type `stored`.
@@ -443,6 +473,8 @@ private:
   SmallVector<PostOp> postOps;
   /// The element types of values that are read or kept beside the result.
   llvm::SmallDenseSet<Type> besides;
+  /// The post-op that the library refused last.
+  std::optional<exec::PostOpKind> refused;
   /// The longest epilogue found that the library can apply.
   Epilogue best;
 };

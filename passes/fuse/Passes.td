@@ -100,6 +100,15 @@ def FuseLoops : Pass<"sinter-fuse-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def ExplainFusion : Pass<"sinter-explain-fusion", "::mlir::func::FuncOp"> {
+  let summary = "Report why neighbours that are not both made of loops are several kernels";
+  let description = [{
+    Changes nothing. For each pair of kernels and library calls of which one reads a result of the other, or
+    which read a common value, reports why they are not one kernel, if the kinds of the two decide that. The
+    other passes of the phase report the rest where they decide it. Does nothing unless a tool wants details.
+  }];
+}
+
 def FuseOutputs : Pass<"sinter-fuse-outputs", "::mlir::func::FuncOp"> {
   let summary = "Merge the kernels that end the function into one";
   let description = [{

@@ -74,6 +74,7 @@ public:
   int64_t run() {
     findAreas();
     weigh();
+    explain();
     SmallVector<Operation *> ops;
     for (Operation &op : block)
       ops.push_back(&op);
@@ -85,6 +86,26 @@ public:
   }
 
 private:
+  /// Reports the layout of each convolution.
+  void explain() {
+    for (Operation &op : block) {
+      ir::CarriedLayout carried = ir::carriedLayout(&op);
+      if (!ir::isContraction(&op) ||
+          (!carried.result && carried.operands.empty()))
+        continue;
+      const Area &area =
+          areaFor(carried.result ? Value(op.getResult(0))
+                                 : op.getOperand(carried.operands.front()));
+      bool isLast = area.becomesLast();
+      ir::explain(
+          "assign-layouts", isLast ? "channels-last" : "channels-first",
+          op.getLoc(),
+          "channels-last saves the library's copies of " + Twine(area.saved) +
+              " bytes in this and the connected convolutions; " +
+              Twine(area.spent) + " bytes must be transposed at their borders");
+    }
+  }
+
   struct Area {
     int64_t saved = 0, spent = 0; // bytes not copied; transposed
     bool hasConv = false;

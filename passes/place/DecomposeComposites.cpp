@@ -11,6 +11,7 @@
 #include "passes/place/DecomposeComposites.h"
 
 #include "ir/Remarks.h"
+#include "ir/Rewrites.h"
 #include "passes/Passes.h"
 #include "passes/precision/Widening.h"
 
@@ -37,6 +38,7 @@ int64_t decomposeComposites(func::FuncOp function,
     CompositeOpInterface op = work.pop_back_val();
     Operation *before = op->getPrevNode();
     OpBuilder builder(op);
+    Rewrite rewrite("decompose", op.getOperation());
     // Values within the decomposition are not rounded to 16 bits.
     SmallVector<Value> values;
     if (!buildWidened(op, values))
@@ -44,8 +46,10 @@ int64_t decomposeComposites(func::FuncOp function,
     op->replaceAllUsesWith(values);
     Block *block = op->getBlock();
     for (Operation *made = before ? before->getNextNode() : &block->front();
-         made != op; made = made->getNextNode())
+         made != op; made = made->getNextNode()) {
+      rewrite.inserted(made);
       collect(made);
+    }
     op->erase();
     ++count;
   }

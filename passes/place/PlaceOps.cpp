@@ -91,8 +91,14 @@ private:
     if (failed(placement.decide()))
       return failure();
     std::vector<PlacementRegion> regions = placement.regions();
-    for (const PlacementRegion &region : regions)
+    for (const PlacementRegion &region : regions) {
       ir::remark("place-ops", "region", module.getLoc(), region.line(), 1);
+      SmallVector<Location> nodes;
+      for (const std::string &node : region.nodes)
+        nodes.push_back(NameLoc::get(StringAttr::get(&getContext(), node)));
+      ir::explain("place-ops", "device", FusedLoc::get(&getContext(), nodes),
+                  region.device + ": " + region.why);
+    }
     if (devices.size() > 1 || log || !rules.empty())
       setPlacementReport(module, regions);
     // The name of a target alone means the first device of its kind.
@@ -152,8 +158,38 @@ private:
     std::string reason;
     Implementation implementation = target.implementationOf(op, reason);
     libraryCalls += implementation == Implementation::Library;
+    explain(op, target, implementation);
     if (implementation == Implementation::Unsupported)
       unsupported.add(target.name(), place::unsupportedText(op, reason), op);
+  }
+
+  /// Reports what becomes of `op`.
+  static void explain(Operation *op, const Target &target,
+                      Implementation implementation) {
+    if (!ir::RemarkSink::takesDetails(op->getContext()))
+      return;
+    std::string name = op->getName().stripDialect().str();
+    switch (implementation) {
+    case Implementation::Library:
+      return ir::explain("place-ops", "library-call", op->getLoc(),
+                         name + ": a library of " + target.name() +
+                             " computes it");
+    case Implementation::Alias:
+      return ir::explain("place-ops", "no-code", op->getLoc(),
+                         name + ": its result is bytes that exist already");
+    case Implementation::Generated:
+      return ir::explain(
+          "place-ops", "generated", op->getLoc(),
+          !ir::isContraction(op)
+              ? name + ": libraries are called for products, convolutions and "
+                       "attentions"
+          : target.canGenerate(op)
+              ? name + ": --libraries allows no library of " + target.name() +
+                    " for it, or none computes this form and type"
+              : name + ": no library computes it");
+    case Implementation::Unsupported:
+      return;
+    }
   }
 
   std::vector<ProgramDevice> devices;

@@ -17,6 +17,7 @@
 #include "passes/Failure.h"
 #include "passes/Passes.h"
 #include "passes/fuse/FusionInfo.h"
+#include "passes/plan/BufferReasons.h"
 #include "passes/plan/Contraction.h"
 #include "passes/plan/Events.h"
 #include "passes/plan/GradientStream.h"
@@ -60,9 +61,12 @@ public:
       program->setAttr(exec::ExecDialect::kArenasAttr,
                        builder.getDenseI64ArrayAttr(layout.bytes));
     builder.setInsertionPointToEnd(&program.getBody().emplaceBlock());
-    for (unsigned number : plan.order)
+    for (auto [position, number] : llvm::enumerate(plan.order)) {
       if (failed(writeCommand(builder, graph.commands[number])))
         return failure();
+      explainCommand(func.getSymName(), position,
+                     program.getBody().back().back());
+    }
     insertEvents(program, graph.devices.size());
     return success();
   }
@@ -97,6 +101,16 @@ private:
         exec::SliceAttr::get(context, exec::Space::control, 0,
                              exec::ticketOffset(stream), exec::sizeBytes(type)),
         type);
+  }
+
+  /// Reports which command computes the nodes.
+  static void explainCommand(StringRef program, size_t position,
+                             Operation &command) {
+    auto launch = dyn_cast<exec::LaunchOp>(command);
+    ir::explain("plan-memory", "command", command.getLoc(),
+                "command " + Twine(position) + " of @" + program + ": " +
+                    command.getName().stripDialect() + " " +
+                    (launch ? launch.getKernel() : StringRef()));
   }
 
   /// Sets nothing for programs on one device.
@@ -221,6 +235,7 @@ private:
                    .write(OpBuilder::atBlockEnd(func->getBlock()), func,
                           unshared)))
       return failure();
+    explainBuffers(*graph, plan, layout, func.getSymName());
     std::string tried;
     for (int64_t bytes : plan.triedBytes)
       tried += " " + std::to_string(bytes);

@@ -79,9 +79,11 @@ private:
     if (!keepFp32.empty() && !regex.isValid(message))
       return module.emitError() << "keep-fp32=" << keepFp32
                                 << " is not a regular expression: " << message;
+    ir::explain(kPass, "policy", module.getLoc(), policy);
     if (policy == "fp32" && overrides.empty())
       return success();
     entries.clear();
+    locations.clear();
     planned.clear();
     plannedNarrow.clear();
     for (StringRef item : overrides) {
@@ -98,6 +100,9 @@ private:
              << "the precision plan names '" << planned.begin()->first()
              << "', which is not an op of this program";
     warnOfWider(module);
+    for (auto [entry, location] : llvm::zip_equal(entries, locations))
+      ir::explain(kPass, entry.precision, location,
+                  entry.op + " of @" + entry.function + ": " + entry.reason);
     setPrecisionReport(module, entries);
     return success();
   }
@@ -141,6 +146,7 @@ private:
       if (auto wide = calibrated.find(entry.key()); wide != calibrated.end())
         kept.try_emplace(op, wide->second);
       entryOf[op] = entries.size();
+      locations.push_back(op->getLoc());
       entries.push_back(std::move(entry));
     }
   }
@@ -288,6 +294,7 @@ private:
 
   const Target *target;
   std::vector<PrecisionEntry> entries;
+  std::vector<Location> locations;         // of the ops of `entries`
   llvm::StringMap<std::string> planned;    // precision, by key
   llvm::StringSet<> plannedNarrow;         // keys that the plan narrows
   llvm::StringMap<std::string> calibrated; // why they stay float32, by key

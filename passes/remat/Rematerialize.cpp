@@ -270,6 +270,12 @@ void rewrite(func::FuncOp func, const CommandGraph &graph,
                  " bytes with " + Twine(choice.outcome.clones.size()) +
                  " kernels run again, " + share + " % more operations",
              choice.outcome.clones.size());
+  for (const Recompute::Clone &clone : choice.outcome.clones)
+    ir::explain("rematerialize", "recomputed",
+                graph.commands[clone.original].loc,
+                "computed a second time, so that its result need not be kept "
+                "over the peak (" +
+                    event + ")");
   Rewriter(func, graph, choice.outcome).run();
   // A kernel whose readers all use copies of it is dead.
   IRRewriter rewriter(func.getContext());

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/simplify/CommonSubexpressions.h"
 
+#include "ir/Rewrites.h"
+
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -54,6 +56,8 @@ int64_t eliminateCommonSubexpressions(Block &block) {
     auto [found, isNew] = seen.insert(&op);
     if (isNew)
       continue;
+    Rewrite rewrite("merge equal ops", {&op, *found});
+    rewrite.inserted(*found);
     if (!isa<ConstantOp>(op))
       (*found)->setLoc(fuseLocations((*found)->getLoc(), op.getLoc()));
     op.replaceAllUsesWith(*found);

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "ir/Rewrites.h"
 #include "ir/eval/Evaluate.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
@@ -260,12 +261,15 @@ private:
 
   void replace(Operation *op, ArrayRef<ElementsAttr> attrs) {
     OpBuilder builder(op);
+    Rewrite rewrite("fold", op);
     for (auto [result, attr] : llvm::zip_equal(op->getResults(), attrs)) {
       auto constant = builder.create<ConstantOp>(op->getLoc(), attr);
+      rewrite.inserted(constant);
       bool isSplat = isa<SplatElementsAttr>(attr);
       known[constant] = {isSplat ? 0 : sizeBytes(constant.getType()), true};
       result.replaceAllUsesWith(constant);
     }
+    rewrite.erased(op);
     op->erase();
     ++numFolded;
   }

@@ -1,0 +1,51 @@
+//===- BufferReasons.cpp - why a buffer takes memory ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/BufferReasons.h"
+#include "ir/Locations.h"
+#include "ir/Remarks.h"
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+
+void explainBuffers(const CommandGraph &graph, const Plan &plan,
+                    const ProgramLayout &layout, StringRef program) {
+  if (graph.buffers.empty() ||
+      !ir::RemarkSink::takesDetails(graph.buffers.front().loc.getContext()))
+    return;
+  std::vector<int64_t> live = liveBytes(plan.places);
+  size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+    std::string text;
+    llvm::raw_string_ostream(text) << "@" << program << ": " << buffer.bytes()
+                                   << " bytes of " << buffer.type << ", ";
+    unsigned place = plan.placeOf[number];
+    if (place == kNoPlace) {
+      StringRef space = buffer.slice
+                            ? exec::stringifySpace(buffer.slice.getSpace())
+                            : StringRef("constant");
+      ir::explain("plan-memory", "buffer", buffer.loc,
+                  text + space + " memory, outside of the arena");
+      continue;
+    }
+    const Lifetime &life = plan.places[place];
+    text += "at " + std::to_string(layout.offsets[place]) +
+            " of the arena, from command " + std::to_string(life.first) +
+            " to " + std::to_string(life.last);
+    bool isAtPeak = life.first <= peak && peak <= life.last;
+    if (isAtPeak)
+      text += "; at the peak, which is command " + std::to_string(peak) +
+              " with " + std::to_string(live[peak]) + " bytes live";
+    if (isAtPeak && life.last > peak && life.last < plan.order.size()) {
+      const Command &last = graph.commands[plan.order[life.last]];
+      text += "; kept for " + ir::joinedNodeNames(last.loc);
+    }
+    ir::explain("plan-memory", isAtPeak ? "peak-buffer" : "buffer", buffer.loc,
+                text);
+  }
+}
+
+} // namespace sinter::passes::plan
