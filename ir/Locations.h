@@ -13,16 +13,64 @@
 
 namespace sinter::ir {
 
+/// What the metadata of a fused location says that its names are, if they are
+/// not nodes.
+inline constexpr llvm::StringLiteral kInitializer = "initializer";
+
+/// The location of the constant of an initializer called `name`.
+inline mlir::Location initializerLocation(mlir::MLIRContext *context,
+                                          llvm::StringRef name) {
+  return mlir::FusedLoc::get(
+      {mlir::NameLoc::get(mlir::StringAttr::get(context, name))},
+      mlir::StringAttr::get(context, kInitializer), context);
+}
+
+/// Whether the names in `location` itself are those of initializers.
+inline bool isOfInitializer(mlir::FusedLoc location) {
+  auto what = mlir::dyn_cast_or_null<mlir::StringAttr>(location.getMetadata());
+  return what && what.getValue() == kInitializer;
+}
+
+/// Adds the parts of `location` that are of initializers.
+inline void
+collectInitializers(mlir::Location location,
+                    llvm::SmallSetVector<mlir::Location, 4> &parts) {
+  auto fused = mlir::dyn_cast<mlir::FusedLoc>(location);
+  if (!fused)
+    return;
+  if (isOfInitializer(fused)) {
+    parts.insert(location);
+    return;
+  }
+  for (mlir::Location part : fused.getLocations())
+    collectInitializers(part, parts);
+}
+
 /// Adds the node names in `location`, in order.
 inline void collectNodeNames(mlir::Location location,
                              llvm::SmallSetVector<llvm::StringRef, 4> &names) {
-  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
     names.insert(name.getName().getValue());
-  else if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
-    for (mlir::Location part : fused.getLocations())
-      collectNodeNames(part, names);
-  else if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location))
+  } else if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location)) {
+    if (!isOfInitializer(fused))
+      for (mlir::Location part : fused.getLocations())
+        collectNodeNames(part, names);
+  } else if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location)) {
     collectNodeNames(call.getCallee(), names);
+  }
+}
+
+/// The names of the initializers in `location`, joined by commas; "" if there
+/// is none.
+inline std::string joinedInitializerNames(mlir::Location location) {
+  llvm::SmallSetVector<mlir::Location, 4> parts;
+  collectInitializers(location, parts);
+  std::string joined;
+  for (mlir::Location part : parts)
+    for (mlir::Location name : mlir::cast<mlir::FusedLoc>(part).getLocations())
+      if (auto named = mlir::dyn_cast<mlir::NameLoc>(name))
+        joined += (joined.empty() ? "" : ",") + named.getName().str();
+  return joined;
 }
 
 /// Parts of a training step that come from no node of the model.

@@ -230,7 +230,8 @@ std::string Compilation::dumpPhase(const Phase &phase) {
   llvm::sys::path::append(path, name);
   return writeFile(path, [&](llvm::raw_ostream &os) {
     // Local scope omits the weights, which may be gigabytes of hex digits.
-    module_->print(os, mlir::OpPrintingFlags().useLocalScope());
+    module_->print(os,
+                   mlir::OpPrintingFlags().useLocalScope().enableDebugInfo());
     os << "\n";
   });
 }

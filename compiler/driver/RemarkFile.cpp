@@ -8,6 +8,7 @@
 #include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "compiler/emit/OutputFile.h"
+#include "ir/Locations.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/JSON.h"
@@ -29,6 +30,9 @@ static json::Object toJson(const ir::Remark &remark) {
                       {"count", remark.count},
                       {"nodes", nodesOf(remark.location)},
                       {"text", json::fixUTF8(remark.text)}};
+  std::string initializers = ir::joinedInitializerNames(remark.location);
+  if (!initializers.empty())
+    object["initializers"] = json::fixUTF8(initializers);
   if (remark.other)
     object["with"] = nodesOf(*remark.other);
   return object;

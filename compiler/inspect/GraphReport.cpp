@@ -8,6 +8,7 @@
 #include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "ir/Dialect.h"
+#include "ir/Locations.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -82,6 +83,9 @@ static Graph build(mlir::func::FuncOp function) {
       node.types += (node.types.empty() ? "" : ", ") + typeText(type);
     for (StringRef name : nodeNames(op.getLoc()))
       node.names += (node.names.empty() ? "" : ", ") + shown(name);
+    if (std::string names = ir::joinedInitializerNames(op.getLoc());
+        !names.empty())
+      node.names += (node.names.empty() ? "" : ", ") + shown(names);
     for (mlir::Value operand : op.getOperands())
       node.operands.push_back({source[operand], typeText(operand.getType())});
     for (mlir::Value result : op.getResults())

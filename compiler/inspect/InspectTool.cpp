@@ -20,6 +20,7 @@
 #include "compiler/inspect/PlacementView.h"
 #include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceReport.h"
+#include "compiler/inspect/Why.h"
 
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileSystem.h"
@@ -36,8 +37,9 @@ struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
   bool json = false, llvm = false;
-  std::string pattern;  // of grep
-  std::string from, to; // of diff: steps of a trace
+  std::string pattern;             // of grep
+  std::string from, to;            // of diff: steps of a trace
+  std::vector<Question> questions; // of why
   PlanPage planPage = nullptr;
   std::vector<std::string> rest; // for parseOptions
 };
@@ -64,7 +66,7 @@ constexpr Command kCommands[] = {
      "lines that match REGEX, and the passes that added or removed them", true},
     {"precision", "the precision of each op, and why", true},
     {"placement", "the device of each node, why, and what is copied", true},
-    {"why", "why something was not done", false},
+    {"why", "why something was done or not; see the options below", true},
     {"bisect", "the first phase that changes results", false},
 };
 
@@ -82,10 +84,25 @@ static int fail(const llvm::Twine &message, int code = kExitUsage) {
   return code;
 }
 
+// Takes "--OPTION=VALUE" of `why`.
+static bool takeQuestion(StringRef text, std::vector<Question> &questions) {
+  auto [option, about] = text.split('=');
+  if (!option.consume_front("--") || text.find('=') == StringRef::npos)
+    return false;
+  for (const QuestionKind &kind : questionKinds())
+    if (option == kind.option) {
+      questions.push_back({option.str(), about.str()});
+      return true;
+    }
+  return false;
+}
+
 static InspectOptions splitArguments(const std::vector<std::string> &args) {
   InspectOptions options;
   for (auto [i, arg] : llvm::enumerate(args)) {
     StringRef text = arg;
+    if (options.command == "why" && takeQuestion(text, options.questions))
+      continue;
     if (i == 0 && findCommand(text))
       options.command = text.str();
     else if (i == 1 && options.command == "grep" && args.size() > 2)
@@ -163,7 +180,13 @@ static void printInspectHelp(const Options &options) {
         "  --only-changed                leaves out passes that changed "
         "nothing\n"
         "  --json                        one JSON value\n"
-        "  --llvm                        kernels as LLVM IR\n";
+        "  --llvm                        kernels as LLVM IR\n"
+        "\nOptions of why (may be repeated):\n";
+  for (const QuestionKind &kind : questionKinds())
+    os << "  "
+       << llvm::left_justify("--" + std::string(kind.option) + "=" + kind.about,
+                             28)
+       << "  " << kind.summary << "\n";
   printHelp(llvm::outs(), options, kSinterInspect,
             "sinter-inspect [COMMAND] FILE [options]", text);
 }
@@ -181,6 +204,21 @@ static int print(const Options &options,
 //===----------------------------------------------------------------------===//
 // Kinds of files
 //===----------------------------------------------------------------------===//
+
+// Answers the questions of `why`.
+static int explain(const Trace &trace, const InspectOptions &inspect,
+                   const Options &options) {
+  WhyIndex index(trace);
+  std::vector<Answer> answers;
+  for (const Question &question : inspect.questions) {
+    answers.push_back(index.answer(question));
+    if (!answers.back().problem.empty())
+      return fail(answers.back().problem);
+  }
+  return print(options, [&](llvm::raw_ostream &os) {
+    printAnswers(inspect.questions, answers, inspect.json, os);
+  });
+}
 
 // A report that counts what it prints; finding nothing is a failure.
 static int printFound(const Options &options, const llvm::Twine &nothing,
@@ -216,6 +254,8 @@ static int inspectTrace(const InspectOptions &inspect, const Options &options) {
     return fail("--pass=" + shown(inspect.filter.pass) +
                 ": the trace has no such pass, phase or number; "
                 "'sinter-inspect log' lists them");
+  if (inspect.command == "why")
+    return explain(trace, inspect, options);
   if (inspect.command == "grep")
     return grepTrace(trace, inspect, options);
   if (inspect.command == "blame")
@@ -315,6 +355,10 @@ chooseTargets(const Options &options,
 
 static int inspectBinary(const InspectOptions &inspect,
                          const Options &options) {
+  if (inspect.command == "why")
+    return fail(shown(options.model) +
+                ": a compiled program does not have the reasons; give the "
+                "model, or a trace of its compilation");
   if (inspect.command == "graph" || inspect.llvm)
     return fail(shown(options.model) +
                 ": a compiled program has no graph; give the model");
@@ -369,8 +413,11 @@ static int inspectModel(const InspectOptions &inspect, const Options &options,
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);
+  compilation.keepsTrace = inspect.command == "why";
   if (ExitCode code = compilation.run(*last))
     return code;
+  if (inspect.command == "why")
+    return explain(*compilation.trace(), inspect, options);
   if (isGraph)
     return printModuleGraph(inspect, options, compilation);
   if (inspect.llvm) {
@@ -424,12 +471,16 @@ int compiler::sinterInspect(int argc, char **argv,
     printVersion(llvm::outs(), "sinter-inspect");
     return kExitDone;
   }
+  if (inspect.command == "why" && inspect.questions.empty())
+    return fail("why: expected a question, such as --not-fused=NODE,NODE; "
+                "--help lists them");
   if (inspect.command == "grep" && inspect.pattern.empty())
     return fail("grep: expected REGEX and a trace");
   bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
                  inspect.command == "diff" || inspect.command == "blame" ||
                  inspect.command == "grep" || inspect.command == "rewrites" ||
-                 (inspect.command == "summary" && isTrace(options->model));
+                 ((inspect.command == "summary" || inspect.command == "why") &&
+                  isTrace(options->model));
   if (ofTrace)
     return inspectTrace(inspect, *options);
   if (llvm::sys::fs::is_directory(options->model) ||

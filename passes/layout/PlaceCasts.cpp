@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
 #include "ir/Rewrites.h"
+#include "passes/KeepInitializers.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 
@@ -103,12 +104,14 @@ struct PlaceCastsPass : impl::PlaceCastsBase<PlaceCastsPass> {
     RewritePatternSet patterns(&getContext());
     patterns.add<WidenAfterView, WidenAfterConcat, NarrowBeforeView>(
         &getContext());
+    KeepInitializers initializers(getOperation());
     ir::RewriteListener listener(&getContext());
     GreedyRewriteConfig config;
     config.listener = &listener;
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns),
                                             config)))
-      signalPassFailure();
+      return signalPassFailure();
+    initializers.restore();
   }
 };
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "ir/Rewrites.h"
+#include "passes/KeepInitializers.h"
 #include "passes/Passes.h"
 #include "passes/recognize/RecognizeMatch.h"
 
@@ -54,8 +55,11 @@ public:
     Reporter reporter(&getContext());
     GreedyRewriteConfig config;
     config.listener = &reporter;
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      KeepInitializers initializers(function);
       (void)applyPatternsAndFoldGreedily(function, patterns, config);
+      initializers.restore();
+    }
   }
 
 private:

@@ -12,6 +12,7 @@
 // otherwise every run would repeat the cast.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "ir/Rewrites.h"
 #include "ir/eval/Evaluate.h"
@@ -259,11 +260,24 @@ private:
     return success();
   }
 
+  /// The location of `op`, with the initializers that it is computed from.
+  static Location withInitializers(Operation *op) {
+    llvm::SmallSetVector<Location, 4> parts;
+    parts.insert(op->getLoc());
+    for (Value operand : op->getOperands())
+      if (auto constant = operand.getDefiningOp<ConstantOp>())
+        collectInitializers(constant.getLoc(), parts);
+    return parts.size() == 1
+               ? op->getLoc()
+               : FusedLoc::get(op->getContext(), parts.getArrayRef());
+  }
+
   void replace(Operation *op, ArrayRef<ElementsAttr> attrs) {
     OpBuilder builder(op);
     Rewrite rewrite("fold", op);
+    Location location = withInitializers(op);
     for (auto [result, attr] : llvm::zip_equal(op->getResults(), attrs)) {
-      auto constant = builder.create<ConstantOp>(op->getLoc(), attr);
+      auto constant = builder.create<ConstantOp>(location, attr);
       rewrite.inserted(constant);
       bool isSplat = isa<SplatElementsAttr>(attr);
       known[constant] = {isSplat ? 0 : sizeBytes(constant.getType()), true};

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "ir/Rewrites.h"
+#include "passes/KeepInitializers.h"
 #include "passes/Passes.h"
 #include "passes/simplify/CommonSubexpressions.h"
 #include "passes/simplify/SimplifyPatterns.h"
@@ -67,6 +68,7 @@ public:
     config.useTopDownTraversal = true;
     int64_t numMerged = 0;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      KeepInitializers initializers(function);
       for (int round = 0; round < kMaxRounds; ++round) {
         bool changed = false;
         (void)applyPatternsAndFoldGreedily(function, patterns, config,
@@ -80,6 +82,7 @@ public:
         if (merged == 0)
           break;
       }
+      initializers.restore();
     }
     if (listener.numReplaced)
       remark(kPass, "replaced", getOperation().getLoc(), "",

@@ -6,6 +6,7 @@
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/Values.h"
+#include "ir/Locations.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -117,7 +118,8 @@ std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
         invalid(text);
       return std::nullopt;
     }
-    Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
+    Location loc =
+        ir::initializerLocation(builder_.getContext(), shown(name, 256));
     Value constant = builder_.create<ir::ConstantOp>(
         loc, data->type, toAttr(model_, *data, name));
     at->values[name] = constant;

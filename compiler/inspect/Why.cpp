@@ -1,0 +1,388 @@
+//===- Why.cpp - the reasons behind a compilation -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/Why.h"
+
+#include "compiler/base/Text.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+#include <set>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+static constexpr QuestionKind kKinds[] = {
+    {"not-fused", "NODE,NODE", "why two nodes are not in one kernel"},
+    {"kernel", "KERNEL", "what a kernel computes, and why no more"},
+    {"fp32", "NODE", "why a node has its precision"},
+    {"cpu", "NODE", "why a node is on its device"},
+    {"not-library", "NODE", "why a library computes a node, or none does"},
+    {"layout", "NODE", "why a convolution has its layout"},
+    {"recomputed", "NODE", "why a node is computed twice, or is not"},
+    {"bytes", "NODE", "which memory the results of a node take, and why"},
+};
+
+llvm::ArrayRef<QuestionKind> compiler::questionKinds() { return kKinds; }
+
+//===----------------------------------------------------------------------===//
+// The index
+//===----------------------------------------------------------------------===//
+
+WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
+  for (const TraceStep &step : trace.steps)
+    for (const TraceRemark &remark : step.remarks) {
+      bool isOfModule = remark.kind == "policy" || remark.kind == "region";
+      if (remark.pass == "assign-precision" && remark.kind == "policy")
+        policy_ = remark.text;
+      if (isOfModule)
+        continue;
+      for (const std::string &node : remark.nodes)
+        remarksOf_[node].push_back(&remark);
+      if (remark.kind == "not-fused")
+        pairs_.push_back(&remark);
+      if (remark.pass != "plan-memory" || remark.kind != "command")
+        continue;
+      for (const std::string &node : remark.nodes)
+        commandsOf_[node].insert(commands_.size());
+      auto [head, target] = StringRef(remark.text).rsplit(' ');
+      commands_.push_back({remark.text, target.str(), remark.nodes});
+    }
+}
+
+std::string WhyIndex::whyNoNode(StringRef node) const {
+  if (remarksOf_.contains(node) || commandsOf_.contains(node))
+    return "";
+  for (const TraceStep &step : trace_.steps)
+    for (const TraceChange &change : step.changes)
+      if (StringRef(change.text).contains(("\"" + node + "\"").str()))
+        return "";
+  return "the program has no node " + quoted(node.str());
+}
+
+static void addReason(Answer &answer, StringRef pass, const std::string &text) {
+  for (const Answer::Reason &reason : answer.reasons)
+    if (reason.pass == pass && reason.text == text)
+      return;
+  answer.reasons.push_back({pass.str(), text});
+}
+
+/// Which pass removed the last op of `node`, and by which rewrite.
+void WhyIndex::addFate(StringRef node, Answer &answer) const {
+  std::string name = ("\"" + node + "\"").str();
+  std::set<std::string> holders; // functions that name it
+  const TraceStep *removed = nullptr;
+  for (const TraceStep &step : trace_.steps)
+    for (const TraceChange &change : step.changes) {
+      bool isNamed = StringRef(change.text).contains(name);
+      if (isNamed)
+        holders.insert(change.symbol);
+      else if (holders.erase(change.symbol) && holders.empty())
+        removed = &step;
+    }
+  if (!holders.empty() || !removed)
+    return;
+  addReason(answer, removed->pass,
+            "no op of the node is left after this pass, of phase " +
+                removed->phase);
+  for (const TraceRewrite &rewrite : removed->rewrites)
+    if (llvm::is_contained(rewrite.nodes, node))
+      addReason(answer, removed->pass,
+                "rewrite " + rewrite.name + ": " +
+                    StringRef(rewrite.before).split('\n').first.str() + " -> " +
+                    (rewrite.after.empty()
+                         ? "nothing"
+                         : StringRef(rewrite.after).split('\n').first.str()));
+}
+
+void WhyIndex::add(StringRef node, StringRef pass,
+                   llvm::ArrayRef<StringRef> kinds, Answer &answer) const {
+  auto found = remarksOf_.find(node);
+  if (found == remarksOf_.end())
+    return;
+  for (const TraceRemark *remark : found->second)
+    if (remark->pass == pass && llvm::is_contained(kinds, remark->kind))
+      addReason(answer, remark->pass, remark->kind + ": " + remark->text);
+}
+
+//===----------------------------------------------------------------------===//
+// Fusion
+//===----------------------------------------------------------------------===//
+
+static bool concern(llvm::ArrayRef<std::string> named,
+                    llvm::ArrayRef<std::string> of) {
+  return llvm::any_of(named, [&](const std::string &node) {
+    return llvm::is_contained(of, node);
+  });
+}
+
+/// Adds why the commands `first` and `second` are two.
+void WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
+  llvm::ArrayRef<std::string> a = commands_[first].nodes,
+                              b = commands_[second].nodes;
+  for (const TraceRemark *pair : pairs_)
+    if ((concern(pair->nodes, a) && concern(pair->with, b)) ||
+        (concern(pair->nodes, b) && concern(pair->with, a)))
+      addReason(answer, pair->pass, pair->text);
+}
+
+Answer WhyIndex::whyNotFused(StringRef pair) const {
+  Answer answer;
+  // A comma may be part of a name.
+  StringRef a, b;
+  for (size_t at = pair.find(','); at != StringRef::npos;
+       at = pair.find(',', at + 1)) {
+    a = pair.take_front(at);
+    b = pair.drop_front(at + 1);
+    if (whyNoNode(a).empty() && whyNoNode(b).empty())
+      break;
+  }
+  if (a.empty() || b.empty())
+    answer.problem = "--not-fused: expected NODE,NODE";
+  for (StringRef node : {a, b})
+    if (answer.problem.empty())
+      answer.problem = whyNoNode(node);
+  if (!answer.problem.empty())
+    return answer;
+
+  std::string both = shown(a) + " and " + shown(b);
+  Numbers ofA = commandsOf_.lookup(a), ofB = commandsOf_.lookup(b);
+  for (auto [node, commands] : {std::pair(a, ofA), std::pair(b, ofB)})
+    if (commands.empty()) {
+      answer.headline = both +
+                        " are not in one kernel: no command of the "
+                        "program computes " +
+                        shown(node);
+      addFate(node, answer);
+      add(node, "place-ops", {"no-code"}, answer);
+      if (answer.reasons.empty())
+        addReason(answer, "simplify",
+                  "its ops were folded or are views of other values");
+      return answer;
+    }
+  for (size_t command : ofA)
+    if (ofB.contains(command))
+      addReason(answer, "plan-memory", commands_[command].text + ": both");
+  if (!answer.reasons.empty()) {
+    answer.headline = both + " are in one kernel";
+    return answer;
+  }
+  answer.headline = both + " are not in one kernel";
+  for (size_t first : ofA)
+    for (size_t second : ofB)
+      addPairs(first, second, answer);
+  if (answer.reasons.empty())
+    addReason(answer, "fuse",
+              "no kernel of one reads a result of a kernel of the other, and "
+              "they read no common value: one kernel would save nothing");
+  for (auto [node, commands] : {std::pair(a, ofA), std::pair(b, ofB)})
+    for (size_t command : commands)
+      addReason(answer, "plan-memory",
+                commands_[command].text + ": " + shown(node));
+  return answer;
+}
+
+Answer WhyIndex::whyKernel(StringRef name) const {
+  Answer answer;
+  Numbers own;
+  for (auto [number, command] : llvm::enumerate(commands_))
+    if (command.kernel == name ||
+        StringRef(command.text).starts_with((name + " of ").str()))
+      own.insert(number);
+  if (own.empty()) {
+    answer.problem = "the program has no kernel " + quoted(name.str()) +
+                     "; 'sinter-inspect kernels' lists them";
+    return answer;
+  }
+  llvm::SetVector<StringRef> nodes;
+  for (size_t number : own)
+    nodes.insert(commands_[number].nodes.begin(),
+                 commands_[number].nodes.end());
+  answer.headline =
+      shown(name) + " computes " +
+      (nodes.empty() ? "no node" : llvm::join(nodes.getArrayRef(), ", "));
+  for (size_t number : own)
+    addReason(answer, "plan-memory", commands_[number].text);
+  for (const TraceStep &step : trace_.steps)
+    for (const TraceRewrite &rewrite : step.rewrites)
+      if (StringRef(rewrite.name).starts_with("group into") &&
+          llvm::any_of(own, [&](size_t number) {
+            return llvm::ArrayRef(rewrite.nodes) == commands_[number].nodes;
+          }))
+        addReason(
+            answer, step.pass,
+            rewrite.name + " of " +
+                std::to_string(1 + StringRef(rewrite.before).count('\n')) +
+                " ops");
+  // Why no more: the reasons for each neighbour.
+  for (size_t number : own)
+    for (const TraceRemark *pair : pairs_) {
+      bool isFirst = concern(pair->nodes, commands_[number].nodes),
+           isSecond = concern(pair->with, commands_[number].nodes);
+      if (isFirst == isSecond)
+        continue;
+      const std::vector<std::string> &other =
+          isFirst ? pair->with : pair->nodes;
+      addReason(
+          answer, pair->pass,
+          "not with " +
+              (other.empty() ? "an op without a node" : shown(other.front())) +
+              ": " + pair->text);
+    }
+  return answer;
+}
+
+//===----------------------------------------------------------------------===//
+// One node
+//===----------------------------------------------------------------------===//
+
+Answer WhyIndex::whyPrecision(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  add(node, "assign-precision", {"fp32", "tf32", "bf16", "fp16"}, answer);
+  if (!answer.reasons.empty()) {
+    answer.headline = "the precision of " + shown(node);
+  } else if (policy_ == "fp32") {
+    answer.headline = shown(node) + " has the types of the model";
+    addReason(answer, "assign-precision",
+              "the policy is fp32: --precision was not given or is fp32, so "
+              "nothing is narrowed");
+  } else {
+    answer.headline = shown(node) + " computes no float32 value";
+    addFate(node, answer);
+    add(node, "place-ops", {"no-code"}, answer);
+    addReason(answer, "assign-precision",
+              "the policy is about float32 ops, of which the node has none");
+  }
+  return answer;
+}
+
+Answer WhyIndex::whyDevice(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  answer.headline = "the device of " + shown(node);
+  add(node, "place-ops", {"device"}, answer);
+  if (answer.reasons.empty()) {
+    addFate(node, answer);
+    addReason(answer, "place-ops",
+              "the node is not placed: nothing of it is computed at run time, "
+              "or it is part of a node that is placed");
+  }
+  return answer;
+}
+
+Answer WhyIndex::whyLibrary(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  add(node, "place-ops", {"library-call"}, answer);
+  answer.headline =
+      answer.reasons.empty()
+          ? "no library computes " + shown(node)
+          : "a library computes " + shown(node) + ", or part of it";
+  add(node, "place-ops", {"generated", "no-code"}, answer);
+  for (size_t command : commandsOf_.lookup(node))
+    addReason(answer, "plan-memory", commands_[command].text);
+  if (answer.reasons.empty())
+    addFate(node, answer);
+  if (answer.reasons.empty())
+    addReason(answer, "place-ops", "nothing of it is computed at run time");
+  return answer;
+}
+
+Answer WhyIndex::whyLayout(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  answer.headline = "the layout of " + shown(node);
+  add(node, "assign-layouts", {"channels-last", "channels-first"}, answer);
+  if (answer.reasons.empty())
+    addReason(
+        answer, "assign-layouts",
+        "layouts are chosen for convolutions; all else follows those that "
+        "it is connected with, or is as the model has it");
+  return answer;
+}
+
+Answer WhyIndex::whyRecomputed(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  add(node, "rematerialize", {"recomputed"}, answer);
+  bool isTwice = !answer.reasons.empty();
+  answer.headline = shown(node) + (isTwice ? " is computed a second time"
+                                           : " is not computed a second time");
+  if (!isTwice)
+    addReason(answer, "rematerialize",
+              "its results are kept, or are not needed after the peak of "
+              "memory: --remat and --memory-limit decide that");
+  return answer;
+}
+
+Answer WhyIndex::whyBytes(StringRef node) const {
+  Answer answer;
+  answer.problem = whyNoNode(node);
+  answer.headline = "the memory of " + shown(node);
+  add(node, "plan-memory", {"peak-buffer", "buffer"}, answer);
+  if (answer.reasons.empty()) {
+    addFate(node, answer);
+    addReason(answer, "plan-memory",
+              "it has no buffer: its values are computed within a kernel, are "
+              "those of another node, or are not computed at run time");
+  }
+  return answer;
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+Answer WhyIndex::answer(const Question &question) const {
+  StringRef option = question.option, about = question.about;
+  if (option == "not-fused")
+    return whyNotFused(about);
+  if (option == "kernel")
+    return whyKernel(about);
+  if (option == "fp32")
+    return whyPrecision(about);
+  if (option == "cpu")
+    return whyDevice(about);
+  if (option == "not-library")
+    return whyLibrary(about);
+  if (option == "layout")
+    return whyLayout(about);
+  if (option == "recomputed")
+    return whyRecomputed(about);
+  return whyBytes(about);
+}
+
+static llvm::json::Value jsonText(StringRef text) {
+  return llvm::json::isUTF8(text) ? llvm::json::Value(text.str())
+                                  : llvm::json::fixUTF8(text);
+}
+
+void compiler::printAnswers(llvm::ArrayRef<Question> questions,
+                            llvm::ArrayRef<Answer> answers, bool json,
+                            llvm::raw_ostream &os) {
+  llvm::json::Array list;
+  for (auto [question, answer] : llvm::zip_equal(questions, answers)) {
+    if (!json) {
+      os << answer.headline << "\n";
+      for (const Answer::Reason &reason : answer.reasons)
+        os << "  " << llvm::left_justify(reason.pass, 20) << " "
+           << shown(reason.text, 600) << "\n";
+      continue;
+    }
+    llvm::json::Array reasons;
+    for (const Answer::Reason &reason : answer.reasons)
+      reasons.push_back(llvm::json::Object{{"pass", jsonText(reason.pass)},
+                                           {"text", jsonText(reason.text)}});
+    list.push_back(llvm::json::Object{{"option", question.option},
+                                      {"about", jsonText(question.about)},
+                                      {"answer", jsonText(answer.headline)},
+                                      {"reasons", std::move(reasons)}});
+  }
+  if (json)
+    os << llvm::json::Value(std::move(list)) << "\n";
+}
