@@ -50,7 +50,9 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
       for (const std::string &node : remark.nodes)
         commandsOf_[node].insert(commands_.size());
       auto [head, target] = StringRef(remark.text).rsplit(' ');
-      commands_.push_back({remark.text, target.str(), remark.nodes});
+      commands_.push_back({remark.text,
+                           head.ends_with(" launch") ? target.str() : "",
+                           remark.nodes});
     }
 }
 
@@ -190,8 +192,7 @@ Answer WhyIndex::whyKernel(StringRef name) const {
   Answer answer;
   Numbers own;
   for (auto [number, command] : llvm::enumerate(commands_))
-    if (command.kernel == name ||
-        StringRef(command.text).starts_with((name + " of ").str()))
+    if (command.kernel == name)
       own.insert(number);
   if (own.empty()) {
     answer.problem = "the program has no kernel " + quoted(name.str()) +

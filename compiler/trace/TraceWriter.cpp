@@ -32,7 +32,10 @@ static std::string print(mlir::Operation *op) {
   op->print(os, mlir::OpPrintingFlags()
                     .useLocalScope()
                     .elideLargeElementsAttrs(16)
-                    .enableDebugInfo());
+                    .enableDebugInfo()
+                    // The pass manager has verified it. Verifying uses the
+                    // thread pool, and so may run another pass in this thread.
+                    .assumeVerified());
   return text;
 }
 
@@ -96,7 +99,8 @@ public:
     if (pass->getArgument().empty())
       return;
     std::lock_guard<std::mutex> lock(writer_.mutex_);
-    Running &running = writer_.running_[std::this_thread::get_id()];
+    Running &running =
+        writer_.running_[std::this_thread::get_id()].emplace_back();
     running.step = {writer_.phase_, pass->getArgument().str(), 0, {}, {}, {}};
     running.begin = Clock::now();
   }
@@ -114,14 +118,12 @@ private:
       return;
     Clock::time_point now = Clock::now();
     std::lock_guard<std::mutex> lock(writer_.mutex_);
-    auto found = writer_.running_.find(std::this_thread::get_id());
-    if (found == writer_.running_.end())
-      return;
-    TraceStep step = std::move(found->second.step);
+    std::vector<Running> &stack = writer_.running_[std::this_thread::get_id()];
+    TraceStep step = std::move(stack.back().step);
     step.milliseconds =
-        std::chrono::duration<double, std::milli>(now - found->second.begin)
+        std::chrono::duration<double, std::milli>(now - stack.back().begin)
             .count();
-    writer_.running_.erase(found);
+    stack.pop_back();
     if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op); module && isValid)
       writer_.recordModule(module, step);
     else if (isValid)
@@ -198,7 +200,9 @@ void TraceWriter::recordModule(mlir::ModuleOp module, TraceStep &step) {
 TraceWriter::Running *TraceWriter::running() {
   std::lock_guard<std::mutex> lock(mutex_);
   auto found = running_.find(std::this_thread::get_id());
-  return found == running_.end() ? nullptr : &found->second;
+  return found == running_.end() || found->second.empty()
+             ? nullptr
+             : &found->second.back();
 }
 
 void TraceWriter::take(const ir::Remark &remark) {

@@ -82,7 +82,9 @@ private:
   mlir::MLIRContext *context_;
   std::string phase_ = "import";
   std::map<std::string, Seen> seen_; // by symbol
-  std::map<std::thread::id, Running> running_;
+  /// The passes that run in each thread, the innermost last: a thread that
+  /// waits for others may begin the pass of another function.
+  std::map<std::thread::id, std::vector<Running>> running_;
   std::mutex mutex_; // function passes run in parallel
 };
 

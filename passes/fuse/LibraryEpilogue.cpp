@@ -145,10 +145,13 @@ private:
                  std::distance(result.use_begin(), result.use_end())) +
              " uses, and a call stores only what it has computed last";
     Operation *user = *result.user_begin();
+    if (isa<ir::LibraryCallOp>(user))
+      return "another library call reads the result";
     if (user->getNumResults() != 1 ||
         user->getResult(0).getType() != result.getType())
       return user->getName().stripDialect().str() +
-             " has a result of another shape or type";
+             " has a result of another shape or type than the call, which "
+             "stores as many elements as it computes";
     return user->getName().stripDialect().str() +
            " is no function of the result, or of it and a bias or a stored "
            "tensor, that libraries apply";

@@ -109,7 +109,7 @@ private:
     auto launch = dyn_cast<exec::LaunchOp>(command);
     ir::explain("plan-memory", "command", command.getLoc(),
                 "command " + Twine(position) + " of @" + program + ": " +
-                    command.getName().stripDialect() + " " +
+                    command.getName().stripDialect() + (launch ? " " : "") +
                     (launch ? launch.getKernel() : StringRef()));
   }
 

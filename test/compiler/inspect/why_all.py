@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Asks `sinter-inspect why` about every node and every pair of neighbours of models.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    why_all.py [--models=FOLDER] [NAME...]        sinter-inspect must be in the PATH
+
+The questions come from the graph of the imported model, not from the remarks that answer them. An
+answer fails if it has no reason, or if it says that two kernels have nothing to do with each other
+although the plan has one read what the other writes, or has both read one value. Prints one line
+for each model, and `N passed, N failed, 0 skipped` for all questions.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+# Names of test/models with the flags of the compilation.
+MODELS = [
+    "lenet --batch=2", "mlp --batch=2", "resnet-basic", "bert", "convnext", "densenet", "gpt2",
+    "dynamo-vit", "lstm", "unet-bilinear", "mobilenet-v3", "ort-attention", "sampling",
+    "resnet-bottleneck --target=sim", "bert --target=sim --precision=bf16", "vit --target=sim",
+    "train-mlp-adam --train --optimizer=adam --batch=8", "train-cnn-adam --train",
+    "train-bert-adamw --train", "train-gpt2-lm --train",
+    "train-cnn-adam --train --target=sim --precision=bf16",
+    "train-bert-adamw --train --target=sim --precision=fp16",
+    "train-lstm-adam --train", "train-encoder-adamw --train --remat=all",
+]
+NODE_OPTIONS = ["fp32", "cpu", "not-library", "layout", "recomputed", "bytes"]
+UNRELATED = "they read no common value"
+# A value with more readers than this is not asked about pairwise.
+MOST_READERS = 12
+
+
+def inspect(*arguments):
+    run = subprocess.run(["sinter-inspect", *arguments], capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(f"sinter-inspect {' '.join(arguments)[:200]}: {run.stderr.strip()}")
+    return json.loads(run.stdout)
+
+
+def neighbours(graph):
+    """The nodes, and the pairs of nodes of which one reads the other, or which read one value."""
+    nodes, pairs = {}, {}
+    for function in graph["functions"]:
+        names = []
+        for op in function["nodes"]:
+            isNode = op["op"] not in ("input", "state", "control", "constant", "return")
+            names.append([n for n in op["names"].split(", ") if n] if isNode else [])
+        readers = collections.defaultdict(dict)
+        for i, op in enumerate(function["nodes"]):
+            nodes.update(dict.fromkeys(names[i]))
+            for source in op["operands"]:
+                readers[source].update(dict.fromkeys(names[i]))
+                pairs.update(dict.fromkeys(itertools.product(names[source], names[i])))
+        for users in readers.values():
+            if len(users) <= MOST_READERS:
+                pairs.update(dict.fromkeys(itertools.combinations(users, 2)))
+    return list(nodes), [(a, b) for a, b in pairs if a != b]
+
+
+class Memory:
+    """Which commands wrote and read the bytes of a program, piece by piece."""
+
+    def __init__(self):
+        self.pieces = collections.defaultdict(list)  # [begin, end, commands]
+
+    def overlapping(self, piece):
+        begin, end = piece["offset"], piece["offset"] + piece["size"]
+        return [p for p in self.pieces[piece["space"], piece["index"]] if p[0] < end and begin < p[1]]
+
+    def forget(self, piece):
+        space = piece["space"], piece["index"]
+        old = self.overlapping(piece)
+        self.pieces[space] = [p for p in self.pieces[space] if p not in old]
+
+    def add(self, piece, command):
+        self.pieces[piece["space"], piece["index"]].append(
+            [piece["offset"], piece["offset"] + piece["size"], command])
+
+
+def related(plan):
+    """The pairs of nodes whose commands depend on each other, or read one computed value."""
+    pairs = set()
+    for program in plan:
+        written, read = Memory(), Memory()
+        for command in program["commands"]:
+            pieces = [p for p in command["reads"] if p["space"] not in ("constant", "control")]
+            for piece in pieces:
+                for _, _, other in written.overlapping(piece) + read.overlapping(piece):
+                    pairs.update(itertools.product(other["nodes"], command["nodes"]))
+                read.add(piece, command)
+            for piece in command["writes"]:
+                written.forget(piece)
+                read.forget(piece)
+                written.add(piece, command)
+    return pairs | {(b, a) for a, b in pairs}
+
+
+def check(line, folder):
+    name, *flags = line.split()
+    model = os.path.join(folder, name + ".onnx")
+    loads = [f for f in flags if not f.startswith(("--target", "--precision"))]
+    nodes, pairs = neighbours(inspect("graph", model, *loads, "--stop-after=import", "--json"))
+    kernels = [k["name"] for k in inspect("kernels", model, *flags, "--json") if k["kind"] not in
+               ("matmul", "conv", "attention", "copy", "fill", "all_reduce", "await", "record", "wait")]
+    questions = [f"--{option}={node}" for node in nodes for option in NODE_OPTIONS]
+    questions += [f"--kernel={kernel}" for kernel in kernels]
+    questions += [f"--not-fused={a},{b}" for a, b in pairs]
+    answers = inspect("why", model, *flags, *questions, "--json")
+    assert len(answers) == len(questions)
+    close = related(inspect("plan", model, *flags, "--json"))
+    failures = []
+    for question, answer in zip(questions, answers):
+        texts = [reason["text"] for reason in answer["reasons"]]
+        if not answer["answer"] or not texts or not all(texts):
+            failures.append(f"{question}: no reason")
+        if question.startswith("--not-fused=") and any(UNRELATED in text for text in texts):
+            a, b = pairs[questions.index(question) - len(questions) + len(pairs)]
+            if (a, b) in close:
+                failures.append(f"{question}: called unrelated, but the plan relates them")
+    print(f"{line}: {len(nodes)} nodes, {len(kernels)} kernels, {len(pairs)} pairs, "
+          f"{len(questions)} questions, {len(failures)} failed", flush=True)
+    for failure in failures[:5]:
+        print("    " + failure)
+    return len(questions), len(failures)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser.add_argument("--models", default=os.path.join(here, "..", "..", "models"))
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    asked = failed = 0
+    for line in MODELS:
+        if arguments.names and line.split()[0] not in arguments.names and line not in arguments.names:
+            continue
+        counts = check(line, arguments.models)
+        asked, failed = asked + counts[0], failed + counts[1]
+    print(f"{asked - failed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
