@@ -79,6 +79,14 @@ inline constexpr llvm::StringLiteral kLossScalePart = "loss_scale";
 inline constexpr llvm::StringLiteral kClipPart = "clip";
 inline constexpr llvm::StringLiteral kOptimizerPart = "optimizer";
 
+/// The location of the ops that compute the gradient of an op at `location`.
+/// Their nodes are those of the op.
+inline mlir::Location gradientLocation(mlir::Location location) {
+  mlir::MLIRContext *context = location.getContext();
+  return mlir::FusedLoc::get(
+      {location}, mlir::StringAttr::get(context, "gradient"), context);
+}
+
 /// The location of the ops of such a part. Its name is `part`; a node of the
 /// model may have the same name.
 inline mlir::Location partLocation(mlir::MLIRContext *context,
@@ -88,10 +96,15 @@ inline mlir::Location partLocation(mlir::MLIRContext *context,
       mlir::StringAttr::get(context, "step"), context);
 }
 
-/// Whether the first name in `location` is that of the part `part`.
+/// Whether the first name in `location` is that of the part `part`, or of its
+/// gradient.
 inline bool isOfPart(mlir::Location location, llvm::StringRef part) {
+  auto isOther = [](mlir::FusedLoc fused) {
+    auto what = mlir::dyn_cast_or_null<mlir::StringAttr>(fused.getMetadata());
+    return !what || what.getValue() == "gradient";
+  };
   auto fused = mlir::dyn_cast<mlir::FusedLoc>(location);
-  while (fused && !fused.getMetadata())
+  while (fused && isOther(fused))
     fused = mlir::dyn_cast<mlir::FusedLoc>(fused.getLocations().front());
   return fused && fused == partLocation(location.getContext(), part);
 }

@@ -17,6 +17,7 @@
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct CodeGenOptions {
       1; // kernels are compiled in parallel; the bytes do not depend on it
   unsigned optLevel = 2;
   CodeForm form = CodeForm::Machine;
+  /// Called, if set, for each kernel that was compiled, with its time in
+  /// milliseconds, from any thread.
+  std::function<void(llvm::StringRef kernel, double milliseconds)> compiled;
   /// Kernels count in 64 bits as if their tensors were large; for tests.
   bool hasWideCounts = false;
 };

@@ -219,21 +219,44 @@ ExitCode Compilation::checkOptions() const {
   return kExitDone;
 }
 
-std::string Compilation::dumpPhase(const Phase &phase) {
+/// Writes the file of a phase in the folder of --dump-phases, with `extension`.
+static std::string
+writeDump(const Options &options, const Phase &phase, StringRef extension,
+          llvm::function_ref<void(llvm::raw_ostream &)> write) {
   if (std::error_code error =
           llvm::sys::fs::create_directories(options.dumpPhases))
     return shown(options.dumpPhases) + ": " + error.message();
   std::string name;
   llvm::raw_string_ostream(name)
-      << llvm::format("%02zu-", phaseIndex(phase) + 1) << phase.name << ".mlir";
+      << llvm::format("%02zu-", phaseIndex(phase) + 1) << phase.name
+      << extension;
   llvm::SmallString<128> path(options.dumpPhases);
   llvm::sys::path::append(path, name);
-  return writeFile(path, [&](llvm::raw_ostream &os) {
+  return writeFile(path, write);
+}
+
+std::string Compilation::dumpPhase(const Phase &phase) {
+  return writeDump(options, phase, ".mlir", [&](llvm::raw_ostream &os) {
     // Local scope omits the weights, which may be gigabytes of hex digits.
     module_->print(os,
                    mlir::OpPrintingFlags().useLocalScope().enableDebugInfo());
     os << "\n";
   });
+}
+
+ExitCode Compilation::dumpCode(StringRef manifest) {
+  if (options.dumpPhases.empty() || !state.writesFiles)
+    return kExitDone;
+  auto code = kernelText(passes::CodeForm::Llvm);
+  if (failed(code))
+    return kExitFailed;
+  std::string problem =
+      writeDump(options, *findPhase("kernels"), ".ll",
+                [&](llvm::raw_ostream &os) { os << code->text; });
+  if (problem.empty())
+    problem = writeDump(options, *findPhase("binary"), ".json",
+                        [&](llvm::raw_ostream &os) { os << manifest << "\n"; });
+  return problem.empty() ? kExitDone : fail(kExitUsage, problem);
 }
 
 ExitCode Compilation::importPhase(const Phase &last) {
@@ -329,7 +352,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase(last))
     return code;
-  times.emplace_back("import", millisecondsSince(begin));
+  times.addPhase("import", millisecondsSince(begin));
   PhaseContext phases{options,         *target, devices,
                       memoryReserves_, state,   model->isModule()};
 
@@ -366,6 +389,8 @@ ExitCode Compilation::runOnce(const Phase &last) {
     // Verifying after every pass finds the pass that broke the module; it costs
     // little.
     pm.enableVerifier(true);
+    if (options.timeReport)
+      times.attach(pm, phase.name);
     if (!trace_)
       return;
     trace_->beginPhase(phase.name);
@@ -378,7 +403,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
     if (StringRef(phase.name) == "import")
       module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
     if (StringRef(phase.name) != "import")
-      times.emplace_back(phase.name, milliseconds);
+      times.addPhase(phase.name, milliseconds);
     if (!options.dumpPhases.empty() && state.writesFiles && problem.empty())
       problem = dumpPhase(phase);
   };
@@ -454,8 +479,7 @@ Compilation::kernelText(passes::CodeForm form) {
 }
 
 bool Compilation::hasDone(StringRef phase) const {
-  return llvm::any_of(times,
-                      [&](const auto &done) { return done.first == phase; });
+  return times.hasPhase(phase);
 }
 
 ExitCode Compilation::checkExport() {
@@ -482,6 +506,10 @@ ExitCode Compilation::emit(CompiledProgram &program,
   passes::CodeGenOptions codeGen;
   codeGen.threads = pool_.getMaxConcurrency();
   codeGen.optLevel = options.optLevel;
+  if (options.timeReport)
+    codeGen.compiled = [&](StringRef kernel, double milliseconds) {
+      times.addKernel(kernel, milliseconds);
+    };
   ArtifactInfo info;
   if (ExitCode code = describe(info))
     return code;
@@ -502,22 +530,13 @@ ExitCode Compilation::emit(CompiledProgram &program,
     program = std::move(*first);
     result = mlir::success();
   }
-  times.emplace_back("kernels", millisecondsSince(begin));
+  times.addPhase("kernels", millisecondsSince(begin));
   bool isDefect = failed(result) && !(*module_)->hasAttr(passes::kFailureAttr);
   diagnostics_->settle(isDefect ? "kernels" : "");
-  return failed(result) ? kExitFailed : kExitDone;
+  return failed(result) ? kExitFailed : dumpCode(info.manifest);
 }
 
 void Compilation::reportTimes() const {
-  if (!options.timeReport)
-    return;
-  double sum = 0;
-  for (auto &[phase, milliseconds] : times)
-    sum += milliseconds;
-  for (auto &[phase, milliseconds] : times)
-    llvm::errs() << llvm::left_justify(phase, 12)
-                 << llvm::format("%10.1f ms %5.1f %%\n", milliseconds,
-                                 sum > 0 ? 100 * milliseconds / sum : 0);
-  llvm::errs() << llvm::left_justify("total", 12)
-               << llvm::format("%10.1f ms\n", sum);
+  if (options.timeReport)
+    times.print(llvm::errs());
 }

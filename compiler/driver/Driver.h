@@ -12,6 +12,7 @@
 
 #include "compiler/ExitCode.h"
 #include "compiler/driver/ModelFile.h"
+#include "compiler/driver/TimeReport.h"
 #include "compiler/emit/Artifact.h"
 #include "compiler/lint/Lints.h"
 #include "compiler/options/CompileState.h"
@@ -116,8 +117,7 @@ public:
   mlir::MLIRContext &context() { return context_; }
   /// The identifier in the names of the artifact's symbols.
   const std::string &symbol() const { return symbol_; }
-  /// The time of each phase in milliseconds.
-  std::vector<std::pair<std::string, double>> times;
+  TimeReport times;
   /// With --time-report: prints them to stderr.
   void reportTimes() const;
 
@@ -132,6 +132,9 @@ private:
   ExitCode runWithinLimit(const Phase &last);
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
+  /// The same for the phases after the plan: the LLVM IR of the kernels, and
+  /// the manifest of the binary.
+  ExitCode dumpCode(llvm::StringRef manifest);
   ExitCode describe(ArtifactInfo &info);
   ExitCode describeExport(ArtifactInfo &info);
   /// Checks the contracts of --require in a planned program.

@@ -104,7 +104,7 @@ static ExitCode linkBinary(const Options &options, Compilation &compilation,
   }
   std::chrono::duration<double, std::milli> time =
       std::chrono::steady_clock::now() - begin;
-  compilation.times.emplace_back("binary", time.count());
+  compilation.times.addPhase("binary", time.count());
   return kExitDone;
 }
 

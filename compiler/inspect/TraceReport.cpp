@@ -115,8 +115,14 @@ void compiler::printTraceLog(const Trace &trace, const TraceFilter &filter,
   Walk(trace, filter)
       .run([&](size_t i, const TraceStep &step,
                const std::vector<Difference> &differences) {
+        // The import adds all parameters.
+        constexpr size_t kMostNamed = 4;
         os << title(i, step);
         for (const Difference &difference : differences) {
+          if (&difference - differences.data() == kMostNamed) {
+            os << "  and " << differences.size() - kMostNamed << " more";
+            break;
+          }
           size_t gone = 0, added = 0;
           for (const DiffLine &line : linesOf(difference)) {
             gone += line.mark == '-';

@@ -10,6 +10,7 @@
 #ifndef SINTER_PASSES_AUTODIFF_RULES_H
 #define SINTER_PASSES_AUTODIFF_RULES_H
 
+#include "ir/Locations.h"
 #include "passes/ValueBuilder.h"
 #include "passes/autodiff/Gradient.h"
 
@@ -22,13 +23,13 @@
 namespace sinter::passes {
 
 /// The interface of a rule, for one op: the cotangents that it reads and gives.
-/// New ops get the location of the op.
+/// New ops get the location of the op, marked as its gradient.
 class OpGradient : public ValueBuilder {
 public:
   OpGradient(mlir::OpBuilder &builder, mlir::Operation *op,
              llvm::ArrayRef<Value> resultGrads, const llvm::BitVector &active)
-      : ValueBuilder(builder, op->getLoc()), op(op), resultGrads(resultGrads),
-        active(active), given(op->getNumOperands()) {}
+      : ValueBuilder(builder, ir::gradientLocation(op->getLoc())), op(op),
+        resultGrads(resultGrads), active(active), given(op->getNumOperands()) {}
 
   /// The cotangent of a result, of the result's type; null if the loss does not
   /// depend on the result.

@@ -23,6 +23,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/ThreadPool.h"
 
+#include <chrono>
+
 using namespace mlir;
 
 namespace sinter::codegen {
@@ -74,12 +76,19 @@ FailureOr<KernelModules> KernelModules::lower(ModuleOp module, Emit emit,
   return result;
 }
 
-void KernelModules::forEach(unsigned threads,
+void KernelModules::forEach(const passes::CodeGenOptions &options,
                             llvm::function_ref<void(size_t, ModuleOp)> use) {
+  using Clock = std::chrono::steady_clock;
   llvm::DefaultThreadPool pool(
-      llvm::hardware_concurrency(std::max(1u, threads)));
+      llvm::hardware_concurrency(std::max(1u, options.threads)));
   for (auto [number, module] : llvm::enumerate(modules_))
-    pool.async([&, number = number, module = module] { use(number, module); });
+    pool.async([&, number = number, module = module] {
+      Clock::time_point begin = Clock::now();
+      use(number, module);
+      std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+      if (options.compiled)
+        options.compiled(name(number), time.count());
+    });
   pool.wait();
 }
 

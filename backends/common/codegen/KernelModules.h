@@ -12,6 +12,7 @@
 
 #include "backends/common/codegen/NarrowFloats.h"
 #include "ir/exec/Exec.h"
+#include "passes/Target.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -41,8 +42,9 @@ public:
   llvm::StringRef name(size_t number) const {
     return mlir::ModuleOp(modules_[number]).getSymName().value_or("");
   }
-  /// Calls `use` for each module, on `threads` threads.
-  void forEach(unsigned threads,
+  /// Calls `use` for each module, on as many threads as `options` say, and
+  /// reports its time.
+  void forEach(const passes::CodeGenOptions &options,
                llvm::function_ref<void(size_t number, mlir::ModuleOp)> use);
 
 private:

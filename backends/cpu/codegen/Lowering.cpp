@@ -62,7 +62,7 @@ lowerKernels(ModuleOp module, const Machine &machine,
   if (failed(kernels))
     return failure();
   std::vector<std::optional<std::string>> outputs(kernels->size());
-  kernels->forEach(options.threads, [&](size_t number, ModuleOp kernel) {
+  kernels->forEach(options, [&](size_t number, ModuleOp kernel) {
     outputs[number] = compile(kernel, machine, options);
   });
 

@@ -72,7 +72,7 @@ lowerKernels(ModuleOp module, const Vendor &vendor, ArrayRef<unsigned> archs,
   if (failed(kernels))
     return failure();
   std::vector<std::vector<std::string>> byKernel(kernels->size());
-  kernels->forEach(options.threads, [&](size_t number, ModuleOp kernel) {
+  kernels->forEach(options, [&](size_t number, ModuleOp kernel) {
     byKernel[number] = compile(kernel, vendor, archs, options, backend);
   });
 

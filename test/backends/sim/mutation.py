@@ -6,9 +6,10 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 Runs sinter-sim-mutation (Mutation.cpp) on programs and adds up the results. Survivors are
 listed; a removal that can never change anything also counts as a survivor.
 
-    mutation.py --build=build/release [--least=95] [--list=FILE] [MODEL [FLAG..]]
+    mutation.py --build=build/release [--least=95] [--list=FILE [--every=N]] [MODEL [FLAG..]]
 
-Each line of FILE is a model of --models and flags of sinterc. A model has its inputs in
+Each line of FILE is a model of --models and flags of sinterc; --every=3 takes the first, the
+fourth, the seventh and so on. A model has its inputs in
 MODEL-in.npz beside it, or gets random ones.
 """
 
@@ -26,13 +27,15 @@ def main():
     parser.add_argument("--least", type=float, default=95, help="per cent to be found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", help="programs, one a line")
+    parser.add_argument("--every", type=int, default=1, help="takes one of so many programs")
     parser.add_argument("--models", default="", help="folder of the list's models")
     options, program = parser.parse_known_args()
     tool = os.path.join(options.build, "test", "backends", "sim", "sinter-sim-mutation")
     programs = [program] if program else []
     if options.list:
         with open(options.list, encoding="utf-8") as file:
-            programs += [line.split() for line in file if line.strip() and line[0] != "#"]
+            lines = [line.split() for line in file if line.strip() and line[0] != "#"]
+            programs += lines[::options.every]
     if not programs:
         parser.error("no program is given")
 
