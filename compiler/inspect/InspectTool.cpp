@@ -256,6 +256,16 @@ static int inspectTrace(const InspectOptions &inspect, const Options &options) {
                 "'sinter-inspect log' lists them");
   if (inspect.command == "why")
     return explain(trace, inspect, options);
+  if (inspect.json) {
+    if (inspect.command == "blame" || inspect.command == "grep" ||
+        !inspect.to.empty())
+      return fail(inspect.command + ": has no JSON form; 'diff --json' has all "
+                                    "lines that each pass changed");
+    return print(options, [&](llvm::raw_ostream &os) {
+      bool isLog = inspect.command == "log" || inspect.command == "summary";
+      printTraceJson(trace, inspect.filter, /*text=*/!isLog, os);
+    });
+  }
   if (inspect.command == "grep")
     return grepTrace(trace, inspect, options);
   if (inspect.command == "blame")

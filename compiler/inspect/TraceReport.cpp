@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
 
 #include <optional>
 
@@ -233,6 +234,84 @@ size_t compiler::printTraceRewrites(const Trace &trace,
     }
   }
   return count;
+}
+
+static llvm::json::Value jsonText(StringRef text) {
+  return llvm::json::isUTF8(text) ? llvm::json::Value(text.str())
+                                  : llvm::json::fixUTF8(text);
+}
+
+static llvm::json::Array jsonTexts(llvm::ArrayRef<std::string> texts) {
+  llvm::json::Array list;
+  for (const std::string &text : texts)
+    list.push_back(jsonText(text));
+  return list;
+}
+
+static llvm::json::Object jsonChange(const Difference &difference, bool text) {
+  llvm::json::Array removed, added;
+  int64_t gone = 0, came = 0;
+  for (const DiffLine &line : linesOf(difference)) {
+    gone += line.mark == '-';
+    came += line.mark == '+';
+    if (text && line.mark != ' ')
+      (line.mark == '-' ? removed : added).push_back(jsonText(line.text));
+  }
+  llvm::json::Object object{{"function", jsonText(difference.symbol)},
+                            {"lines_removed", gone},
+                            {"lines_added", came}};
+  if (text) {
+    object["removed"] = std::move(removed);
+    object["added"] = std::move(added);
+  }
+  return object;
+}
+
+static llvm::json::Array jsonRewrites(const TraceStep &step) {
+  llvm::json::Array list;
+  for (const TraceRewrite &rewrite : step.rewrites)
+    list.push_back(llvm::json::Object{{"name", jsonText(rewrite.name)},
+                                      {"function", jsonText(rewrite.symbol)},
+                                      {"nodes", jsonTexts(rewrite.nodes)},
+                                      {"before", jsonText(rewrite.before)},
+                                      {"after", jsonText(rewrite.after)}});
+  return list;
+}
+
+static llvm::json::Array jsonRemarks(const TraceStep &step) {
+  llvm::json::Array list;
+  for (const TraceRemark &remark : step.remarks)
+    list.push_back(llvm::json::Object{{"pass", jsonText(remark.pass)},
+                                      {"kind", jsonText(remark.kind)},
+                                      {"nodes", jsonTexts(remark.nodes)},
+                                      {"with", jsonTexts(remark.with)},
+                                      {"text", jsonText(remark.text)},
+                                      {"count", remark.count}});
+  return list;
+}
+
+void compiler::printTraceJson(const Trace &trace, const TraceFilter &filter,
+                              bool text, llvm::raw_ostream &os) {
+  llvm::json::Array steps;
+  Walk(trace, filter)
+      .run([&](size_t i, const TraceStep &step,
+               const std::vector<Difference> &differences) {
+        llvm::json::Array changes;
+        for (const Difference &difference : differences)
+          changes.push_back(jsonChange(difference, text));
+        llvm::json::Object object{{"number", i},
+                                  {"phase", jsonText(step.phase)},
+                                  {"pass", jsonText(step.pass)},
+                                  {"milliseconds", step.milliseconds},
+                                  {"changes", std::move(changes)},
+                                  {"num_rewrites", step.rewrites.size()}};
+        if (text) {
+          object["rewrites"] = jsonRewrites(step);
+          object["remarks"] = jsonRemarks(step);
+        }
+        steps.push_back(std::move(object));
+      });
+  os << llvm::json::Value(std::move(steps)) << "\n";
 }
 
 bool compiler::hasPass(const Trace &trace, const TraceFilter &filter) {

@@ -20,6 +20,14 @@ struct TraceFilter {
   bool onlyChanged = false;
 };
 
+/// The steps that pass the filter, as a list of objects: "number", "phase",
+/// "pass", "milliseconds"; "changes": function, removed and added lines;
+/// "rewrites": name, function, nodes, before, after; "remarks": pass, kind,
+/// nodes, with, text, count. `text` says whether the changes have their lines,
+/// and the rewrites and remarks are there at all.
+void printTraceJson(const Trace &trace, const TraceFilter &filter, bool text,
+                    llvm::raw_ostream &os);
+
 /// Whether a step of the trace passes `filter.pass`.
 bool hasPass(const Trace &trace, const TraceFilter &filter);
 
