@@ -1,4 +1,4 @@
-//===- KeepInitializers.h - names of constants in pattern drivers -*- C++
+//===- KeepInitializers.h - names of constants in drivers -------*- C++ -*-===//
 //-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.

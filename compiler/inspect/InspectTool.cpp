@@ -87,7 +87,7 @@ static int fail(const llvm::Twine &message, int code = kExitUsage) {
 // Takes "--OPTION=VALUE" of `why`.
 static bool takeQuestion(StringRef text, std::vector<Question> &questions) {
   auto [option, about] = text.split('=');
-  if (!option.consume_front("--") || text.find('=') == StringRef::npos)
+  if (!text.contains('='))
     return false;
   for (const QuestionKind &kind : questionKinds())
     if (option == kind.option) {

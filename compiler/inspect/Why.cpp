@@ -17,14 +17,14 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 
 static constexpr QuestionKind kKinds[] = {
-    {"not-fused", "NODE,NODE", "why two nodes are not in one kernel"},
-    {"kernel", "KERNEL", "what a kernel computes, and why no more"},
-    {"fp32", "NODE", "why a node has its precision"},
-    {"cpu", "NODE", "why a node is on its device"},
-    {"not-library", "NODE", "why a library computes a node, or none does"},
-    {"layout", "NODE", "why a convolution has its layout"},
-    {"recomputed", "NODE", "why a node is computed twice, or is not"},
-    {"bytes", "NODE", "which memory the results of a node take, and why"},
+    {"--not-fused", "NODE,NODE", "why two nodes are not in one kernel"},
+    {"--kernel", "KERNEL", "what a kernel computes, and why no more"},
+    {"--fp32", "NODE", "why a node has its precision"},
+    {"--cpu", "NODE", "why a node is on its device"},
+    {"--not-library", "NODE", "why a library computes a node, or none does"},
+    {"--layout", "NODE", "why a convolution has its layout"},
+    {"--recomputed", "NODE", "why a node is computed twice, or is not"},
+    {"--bytes", "NODE", "which memory the results of a node take, and why"},
 };
 
 llvm::ArrayRef<QuestionKind> compiler::questionKinds() { return kKinds; }
@@ -341,19 +341,19 @@ Answer WhyIndex::whyBytes(StringRef node) const {
 
 Answer WhyIndex::answer(const Question &question) const {
   StringRef option = question.option, about = question.about;
-  if (option == "not-fused")
+  if (option == "--not-fused")
     return whyNotFused(about);
-  if (option == "kernel")
+  if (option == "--kernel")
     return whyKernel(about);
-  if (option == "fp32")
+  if (option == "--fp32")
     return whyPrecision(about);
-  if (option == "cpu")
+  if (option == "--cpu")
     return whyDevice(about);
-  if (option == "not-library")
+  if (option == "--not-library")
     return whyLibrary(about);
-  if (option == "layout")
+  if (option == "--layout")
     return whyLayout(about);
-  if (option == "recomputed")
+  if (option == "--recomputed")
     return whyRecomputed(about);
   return whyBytes(about);
 }
@@ -379,10 +379,11 @@ void compiler::printAnswers(llvm::ArrayRef<Question> questions,
     for (const Answer::Reason &reason : answer.reasons)
       reasons.push_back(llvm::json::Object{{"pass", jsonText(reason.pass)},
                                            {"text", jsonText(reason.text)}});
-    list.push_back(llvm::json::Object{{"option", question.option},
-                                      {"about", jsonText(question.about)},
-                                      {"answer", jsonText(answer.headline)},
-                                      {"reasons", std::move(reasons)}});
+    list.push_back(
+        llvm::json::Object{{"option", StringRef(question.option).drop_front(2)},
+                           {"about", jsonText(question.about)},
+                           {"answer", jsonText(answer.headline)},
+                           {"reasons", std::move(reasons)}});
   }
   if (json)
     os << llvm::json::Value(std::move(list)) << "\n";

@@ -22,7 +22,7 @@ struct Question {
 };
 
 struct QuestionKind {
-  const char *option; // "not-fused"
+  const char *option; // "--not-fused"
   const char *about;  // "NODE,NODE"
   const char *summary;
 };
