@@ -13,9 +13,11 @@
 #include "compiler/base/Text.h"
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
+#include "passes/Flops.h"
 
 #include "sinter/program_names.h"
 
+#include "mlir/IR/AsmState.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -143,6 +145,38 @@ static json::Object mixedRows(mlir::ModuleOp module) {
   return object;
 }
 
+/// "float32", as sinter-inspect calls element types.
+static std::string dtypeName(mlir::Type type) {
+  if (type.isBF16())
+    return "bfloat16";
+  return (mlir::isa<mlir::FloatType>(type) ? "float" : "int") +
+         std::to_string(type.getIntOrFloatBitWidth());
+}
+
+/// A hash of what a kernel computes, the same for kernels that differ only in
+/// the names of their nodes.
+static std::string kernelHash(exec::KernelOp kernel) {
+  std::string body;
+  llvm::raw_string_ostream os(body);
+  os << kernel.getDomainAttr() << "\n";
+  mlir::AsmState state(kernel, mlir::OpPrintingFlags().useLocalScope());
+  for (mlir::Operation &op : kernel.getBody().front())
+    op.print(os, state);
+  return llvm::utohexstr(llvm::xxh3_64bits(body), true);
+}
+
+/// The work of a launch: {"contractions": {"float32": 4096}, "other": 64}.
+static json::Object kernelFlops(exec::KernelOp kernel) {
+  passes::Flops flops = passes::flopsOf(kernel.getBody().front());
+  json::Object contractions;
+  for (auto &[type, count] : flops.contractions)
+    contractions[dtypeName(type)] = count;
+  json::Object object{{"other", flops.other}};
+  if (!contractions.empty())
+    object["contractions"] = std::move(contractions);
+  return object;
+}
+
 std::string
 compiler::makeManifest(const Options &options, const CompileState &state,
                        const passes::Target &target,
@@ -182,10 +216,15 @@ compiler::makeManifest(const Options &options, const CompileState &state,
   for (const passes::ProgramDevice &device : devices)
     if (std::string name = device.target->assembler().name; !name.empty())
       manifest["assembler"] = name;
-  json::Object kernels;
-  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
+  json::Object kernels, hashes, flops;
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());
+    hashes[kernel.getSymName()] = kernelHash(kernel);
+    flops[kernel.getSymName()] = kernelFlops(kernel);
+  }
   manifest["kernels"] = std::move(kernels);
+  manifest["kernel_hashes"] = std::move(hashes);
+  manifest["kernel_flops"] = std::move(flops);
   manifest["placement"] = placementJson(module, options, target.firstDevice());
   manifest["contracts"] = realisedContracts(module);
   std::string result;

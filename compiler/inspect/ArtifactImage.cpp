@@ -179,6 +179,8 @@ bool ArtifactImage::checkTables(const sinter_artifact &a) const {
   if (a.training &&
       (!isText(a.training->optimizer) || !isText(a.training->loss)))
     return false;
+  if (!contains(a.constants, a.constantsBytes, 1))
+    return false;
   for (uint32_t i = 0; i < a.numStates; ++i)
     if (!isTensor(a.states[i].tensor) ||
         (a.states[i].slot && !isText(a.states[i].slot)))
@@ -192,6 +194,7 @@ bool ArtifactImage::checkTables(const sinter_artifact &a) const {
   for (uint32_t i = 0; i < a.numImages; ++i)
     if (!contains(a.images[i].bytes, a.images[i].sizeBytes, 1))
       return false;
+  uint64_t numSlices = 0;
   for (uint32_t i = 0; i < a.numEntries; ++i) {
     const sinter_entry &entry = a.entries[i];
     if (!isText(entry.name) ||
@@ -206,11 +209,13 @@ bool ArtifactImage::checkTables(const sinter_artifact &a) const {
     for (uint32_t j = 0; j < entry.numOutputs; ++j)
       if (!isTensor(entry.outputs[j]))
         return false;
-    for (uint32_t j = 0; j < entry.numCommands; ++j)
+    for (uint32_t j = 0; j < entry.numCommands; ++j) {
       if (!isCommand(a, entry.commands[j]))
         return false;
+      numSlices += entry.commands[j].numSlices;
+    }
   }
-  return true;
+  return !a.sliceDtypes || contains(a.sliceDtypes, numSlices, 1);
 }
 
 Error ArtifactImage::check(const sinter_artifact &artifact) const {

@@ -34,6 +34,11 @@ public:
     return artifacts_;
   }
 
+  /// Whether `bytes` at `address` lie in the image.
+  bool holds(const void *address, uint64_t bytes) const {
+    return contains(address, bytes, 1);
+  }
+
 private:
   llvm::Error load(llvm::StringRef bytes);
   llvm::Error relocate(llvm::StringRef bytes);

@@ -6,17 +6,10 @@
 #include "compiler/inspect/ArtifactReport.h"
 
 #include "compiler/base/Text.h"
+#include "compiler/inspect/ArtifactFacts.h"
 #include "runtime/base/NumberText.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -24,229 +17,13 @@ using llvm::StringRef;
 using rt::bytesText;
 namespace json = llvm::json;
 
-static llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
-  return {artifact.entries, artifact.numEntries};
-}
-
-// The bytes that library calls may use as workspace, for each place.
-static std::vector<uint64_t> workspaces(const sinter_artifact &artifact) {
-  size_t count = std::max<uint32_t>(artifact.numPlaces, 1);
-  const uint64_t *rows = artifact.workspaces;
-  return rows ? std::vector<uint64_t>(rows, rows + count)
-              : std::vector<uint64_t>(count);
-}
-
-static llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
-  return {entry.commands, entry.numCommands};
-}
-
-//===----------------------------------------------------------------------===//
-// Words
-//===----------------------------------------------------------------------===//
-
-static const char *dtypeName(uint32_t dtype) {
-  static const char *names[] = {"?",       "bool",    "uint8",   "int8",
-                                "uint16",  "int16",   "uint32",  "int32",
-                                "uint64",  "int64",   "float16", "bfloat16",
-                                "float32", "float64", "tf32"};
-  return dtype < std::size(names) ? names[dtype] : "?";
-}
-
-static const char *commandName(uint32_t kind) {
-  static const char *names[] = {"?",         "launch",     "matmul",
-                                "conv",      "copy",       "fill",
-                                "attention", "all_reduce", "await"};
-  return kind == SINTER_CMD_RECORD ? "record"
-         : kind == SINTER_CMD_WAIT ? "wait"
-         : kind < std::size(names) ? names[kind]
-                                   : "?";
-}
-
-static const char *spaceName(uint32_t space) {
-  static const char *names[] = {"?",      "arena",    "state",  "input",
-                                "output", "constant", "control"};
-  return space < std::size(names) ? names[space] : "?";
-}
-
-static const char *roleName(uint32_t role) {
-  static const char *names[] = {"?",    "param", "buffer",
-                                "slot", "accum", "rounded"};
-  return role < std::size(names) ? names[role] : "?";
-}
-
-static std::string typeText(const sinter_tensor_desc &tensor) {
-  return std::string(dtypeName(tensor.dtype)) + " " +
-         shownShape({tensor.dims, tensor.rank});
-}
-
-static std::string deviceName(const sinter_artifact &artifact, int64_t place) {
-  return place >= 0 && place < artifact.numPlaces
-             ? shown(artifact.places[place].device)
-             : "?";
-}
-
-// Arena bytes of each place; the entry's own field is that of the first place.
-static std::vector<uint64_t> arenas(const sinter_artifact &artifact,
-                                    const sinter_entry &entry) {
-  if (!artifact.numPlaces)
-    return {entry.arenaBytes};
-  const uint64_t *rows =
-      artifact.arenas + (&entry - artifact.entries) * artifact.numPlaces;
-  return {rows, rows + artifact.numPlaces};
-}
-
-static uint64_t arenaBytes(const sinter_artifact &artifact,
-                           const sinter_entry &entry) {
-  std::vector<uint64_t> bytes = arenas(artifact, entry);
-  return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
-}
-
-// "3.0 KiB", or for several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)".
-static std::string arenaText(const sinter_artifact &artifact,
-                             const sinter_entry &entry) {
-  std::string text = bytesText(arenaBytes(artifact, entry)), parts;
-  if (artifact.numPlaces > 1)
-    for (auto [place, bytes] : llvm::enumerate(arenas(artifact, entry)))
-      parts += (place ? ", " : "") + deviceName(artifact, place) + " " +
-               bytesText(bytes);
-  return parts.empty() ? text : text + " (" + parts + ")";
-}
-
-// The bytes of the blocks that hold the states, summed over all places.
-static uint64_t stateBytes(const sinter_artifact &artifact) {
-  if (!artifact.numPlaces)
-    return artifact.stateBytes;
-  std::vector<uint64_t> blocks(artifact.numPlaces);
-  for (const sinter_state_desc &state :
-       llvm::ArrayRef(artifact.states, artifact.numStates))
-    blocks[state.place] =
-        std::max(blocks[state.place],
-                 llvm::alignTo(state.offsetBytes + state.tensor.sizeBytes, 64));
-  return std::accumulate(blocks.begin(), blocks.end(), uint64_t(0));
-}
-
-static json::Value jsonText(StringRef text) {
-  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
-}
-
-static json::Array jsonDims(const sinter_tensor_desc &tensor) {
-  json::Array dims;
-  for (int64_t size : llvm::ArrayRef(tensor.dims, tensor.rank))
-    dims.push_back(size);
-  return dims;
-}
-
-static json::Object jsonTensor(const sinter_tensor_desc &tensor) {
-  return json::Object{{"name", jsonText(tensor.name)},
-                      {"dtype", dtypeName(tensor.dtype)},
-                      {"dims", jsonDims(tensor)}};
-}
-
-static json::Array jsonTensors(llvm::ArrayRef<sinter_tensor_desc> tensors) {
-  json::Array list;
-  for (const sinter_tensor_desc &tensor : tensors)
-    list.push_back(jsonTensor(tensor));
-  return list;
-}
-
-static json::Array jsonNodes(StringRef label) {
-  llvm::SmallVector<StringRef> names;
-  label.split(names, ',', -1, false);
-  json::Array list;
-  for (StringRef name : names)
-    list.push_back(jsonText(name));
-  return list;
-}
-
-//===----------------------------------------------------------------------===//
-// Numbers
-//===----------------------------------------------------------------------===//
-
-// The multiplications and additions of a contraction. Generated kernels count
-// as 0.
-static double contractionFlops(const sinter_command &command) {
-  double flops = 0;
-  if (command.kind == SINTER_CMD_MATMUL) {
-    const auto &matmul = *command.matmul.params;
-    flops = 2.0 * matmul.m * matmul.n * matmul.k;
-    uint32_t rank = std::min<uint32_t>(matmul.batchRank, SINTER_MAX_BATCH_DIMS);
-    for (uint32_t d = 0; d < rank; ++d)
-      flops *= matmul.batch[d];
-  } else if (command.kind == SINTER_CMD_CONV) {
-    const auto &conv = *command.conv.params;
-    flops = 2.0 * conv.batch * conv.filters * conv.channels /
-            std::max<int64_t>(conv.groups, 1);
-    uint32_t rank =
-        std::min<uint32_t>(conv.spatialRank, SINTER_MAX_SPATIAL_DIMS);
-    for (uint32_t d = 0; d < rank; ++d)
-      flops *= static_cast<double>(conv.outputDims[d]) * conv.kernel[d];
-  } else if (command.kind == SINTER_CMD_ATTENTION) {
-    // Forward: the scores and the output. Backward: the scores again, and four
-    // products of the same size.
-    const auto &p = *command.attention.params;
-    double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
-    double pairs = double(p.queries) * p.keys;
-    if (p.causal) { // query i sees keys 0 to i
-      double square = std::min(p.queries, p.keys);
-      pairs = square * (square + 1) / 2 + (p.queries - square) * p.keys;
-    }
-    flops = products * 2.0 * p.batch * p.heads * pairs * p.depth;
-  }
-  return flops;
-}
-
-// Whether it counts as a contraction: products, convolutions and attention.
-static bool isContraction(uint32_t kind) {
-  return kind == SINTER_CMD_MATMUL || kind == SINTER_CMD_CONV ||
-         kind == SINTER_CMD_ATTENTION;
-}
-
-// The dtype in which a contraction multiplies.
-static uint32_t contractionDtype(const sinter_command &command) {
-  switch (command.kind) {
-  case SINTER_CMD_MATMUL:
-    return command.matmul.params->dtype;
-  case SINTER_CMD_CONV:
-    return command.conv.params->dtype;
-  default:
-    return command.attention.params->dtype;
-  }
-}
-
-namespace {
-struct EntryTotals {
-  double flops = 0;
-  unsigned launches = 0, calls = 0;
-  llvm::SetVector<uint32_t> kernels;
-  llvm::MapVector<uint32_t, double> flopsByDtype;
-};
-} // namespace
-
-static EntryTotals total(const sinter_entry &entry) {
-  EntryTotals totals;
-  for (const sinter_command &command : commands(entry)) {
-    if (command.kind == SINTER_CMD_LAUNCH) {
-      ++totals.launches;
-      totals.kernels.insert(command.launch.kernel);
-    }
-    totals.calls += command.kind == SINTER_CMD_ALL_REDUCE;
-    if (!isContraction(command.kind))
-      continue;
-    ++totals.calls;
-    double flops = contractionFlops(command);
-    totals.flops += flops;
-    totals.flopsByDtype[contractionDtype(command)] += flops;
-  }
-  return totals;
-}
-
 //===----------------------------------------------------------------------===//
 // Summary
 //===----------------------------------------------------------------------===//
 
 static void summarizeEntry(const sinter_artifact &artifact,
                            const sinter_entry &entry, llvm::raw_ostream &os) {
-  EntryTotals totals = total(entry);
+  EntryTotals totals = total(artifact, entry);
   os << "entry " << shown(entry.name) << "\n";
   for (const sinter_tensor_desc &input :
        llvm::ArrayRef(entry.inputs, entry.numInputs))
@@ -260,8 +37,9 @@ static void summarizeEntry(const sinter_artifact &artifact,
   for (auto &[dtype, flops] : totals.flopsByDtype)
     os << llvm::format(", %.0f %% ",
                        totals.flops ? 100 * flops / totals.flops : 0)
-       << dtypeName(dtype);
-  os << "\n  commands " << entry.numCommands << ": " << totals.launches
+       << shown(dtype);
+  os << llvm::format(", %.4g in other ops", totals.otherFlops)
+     << "\n  commands " << entry.numCommands << ": " << totals.launches
      << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
      << " library calls\n  arena    " << arenaText(artifact, entry) << ", "
      << bytesText(entry.unsharedBytes) << " without reuse, at most "
@@ -276,16 +54,6 @@ static json::Array workspacesJson(const sinter_artifact &artifact) {
   return list;
 }
 
-static llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
-  return {artifact.images, artifact.numImages};
-}
-
-static const char *imageKind(const sinter_image &image) {
-  return image.kind == SINTER_IMAGE_CUBIN ? "cubin"
-         : image.kind == SINTER_IMAGE_PTX ? "PTX"
-                                          : "?";
-}
-
 static json::Array imagesJson(const sinter_artifact &artifact) {
   json::Array list;
   for (const sinter_image &image : images(artifact))
@@ -298,16 +66,17 @@ static json::Array imagesJson(const sinter_artifact &artifact) {
 static json::Object summaryJson(const sinter_artifact &artifact) {
   json::Array list;
   for (const sinter_entry &entry : entries(artifact)) {
-    EntryTotals totals = total(entry);
+    EntryTotals totals = total(artifact, entry);
     json::Object precision;
     for (auto &[dtype, flops] : totals.flopsByDtype)
-      precision[dtypeName(dtype)] = flops;
+      precision[dtype] = flops;
     list.push_back(json::Object{
         {"name", jsonText(entry.name)},
         {"inputs", jsonTensors({entry.inputs, entry.numInputs})},
         {"outputs", jsonTensors({entry.outputs, entry.numOutputs})},
         {"flops", totals.flops},
         {"flops_by_dtype", std::move(precision)},
+        {"other_flops", totals.otherFlops},
         {"commands", entry.numCommands},
         {"launches", totals.launches},
         {"kernels", static_cast<int64_t>(totals.kernels.size())},
@@ -399,13 +168,6 @@ static std::string sliceText(const sinter_slice &slice) {
          std::to_string(slice.offsetBytes + slice.sizeBytes);
 }
 
-static StringRef targetName(const sinter_artifact &artifact,
-                            const sinter_command &command) {
-  return command.kind == SINTER_CMD_LAUNCH
-             ? artifact.kernels[command.launch.kernel].name
-             : commandName(command.kind);
-}
-
 static json::Object commandJson(const sinter_artifact &artifact,
                                 const sinter_command &command) {
   json::Array reads, writes;
@@ -486,107 +248,6 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
       object["arenas"] = std::move(parts);
     }
     list.push_back(std::move(object));
-  }
-  if (json)
-    os << json::Value(std::move(list)) << "\n";
-}
-
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct KernelUse {
-  std::string kind;
-  unsigned calls = 0;
-  llvm::MapVector<StringRef, unsigned> callsOfEntry;
-  llvm::SetVector<StringRef> nodes;
-  const sinter_kernel_desc *kernel = nullptr; // on a GPU; null: no launch
-};
-} // namespace
-
-// "/fc1/Add, /fc1/Relu and 31 more"; --json lists them all.
-static std::string firstNames(llvm::ArrayRef<StringRef> names) {
-  constexpr size_t kMostShown = 8;
-  std::string text;
-  for (StringRef name : names.take_front(kMostShown))
-    text += (text.empty() ? "" : ", ") + shown(name);
-  if (names.size() > kMostShown)
-    text += " and " + std::to_string(names.size() - kMostShown) + " more";
-  return text;
-}
-
-// "grid 12x1x1, block 256x1x1, 2048 B shared, "
-static std::string launchText(const sinter_kernel_desc &kernel) {
-  auto size = [](const uint32_t(&of)[3]) {
-    return std::to_string(of[0]) + "x" + std::to_string(of[1]) + "x" +
-           std::to_string(of[2]);
-  };
-  std::string text =
-      "grid " + size(kernel.grid) + ", block " + size(kernel.block) + ", ";
-  if (kernel.sharedBytes)
-    text += std::to_string(kernel.sharedBytes) + " B dynamic shared, ";
-  return text;
-}
-
-// The manifest has the kinds of kernels: {"kernels": {"k0_relu": "loop"}}.
-static std::string kernelKind(const json::Object *kinds, StringRef name) {
-  if (kinds)
-    if (auto kind = kinds->getString(name))
-      return kind->str();
-  return "kernel";
-}
-
-void compiler::reportKernels(const sinter_artifact &artifact, bool json,
-                             llvm::raw_ostream &os) {
-  auto manifest = json::parse(artifact.manifest);
-  const json::Object *kinds = nullptr;
-  if (!manifest)
-    llvm::consumeError(manifest.takeError());
-  else if (const json::Object *object = manifest->getAsObject())
-    kinds = object->getObject("kernels");
-
-  llvm::MapVector<StringRef, KernelUse> uses;
-  for (const sinter_entry &entry : entries(artifact))
-    for (const sinter_command &command : commands(entry)) {
-      StringRef name = targetName(artifact, command);
-      KernelUse &use = uses[name];
-      use.kind = command.kind == SINTER_CMD_LAUNCH ? kernelKind(kinds, name)
-                                                   : commandName(command.kind);
-      if (command.kind == SINTER_CMD_LAUNCH &&
-          artifact.kernels[command.launch.kernel].grid[0])
-        use.kernel = &artifact.kernels[command.launch.kernel];
-      ++use.calls;
-      ++use.callsOfEntry[entry.name];
-      llvm::SmallVector<StringRef> nodes;
-      StringRef(command.label).split(nodes, ',', -1, false);
-      use.nodes.insert(nodes.begin(), nodes.end());
-    }
-  json::Array list;
-  for (auto &[name, use] : uses) {
-    json::Array nodes;
-    json::Object callsOfEntry;
-    for (auto &[entry, calls] : use.callsOfEntry)
-      callsOfEntry[jsonText(entry).getAsString()->str()] = calls;
-    for (StringRef node : use.nodes)
-      nodes.push_back(jsonText(node));
-    std::string text = firstNames(use.nodes.getArrayRef());
-    json::Object object{{"name", jsonText(name)},
-                        {"kind", use.kind},
-                        {"calls", use.calls},
-                        {"entries", std::move(callsOfEntry)},
-                        {"nodes", std::move(nodes)}};
-    if (use.kernel) {
-      object["grid"] = json::Array(use.kernel->grid);
-      object["block"] = json::Array(use.kernel->block);
-      object["shared_bytes"] = use.kernel->sharedBytes;
-      text = launchText(*use.kernel) + text;
-    }
-    list.push_back(std::move(object));
-    if (!json)
-      os << llvm::left_justify(shown(name), 40) << " "
-         << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls)
-         << text << "\n";
   }
   if (json)
     os << json::Value(std::move(list)) << "\n";

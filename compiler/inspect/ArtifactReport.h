@@ -19,9 +19,13 @@ void reportSummary(const sinter_artifact &artifact, bool json,
 /// The commands in order with their buffers, and the size of the arena.
 void reportPlan(const sinter_artifact &artifact, bool json,
                 llvm::raw_ostream &os);
-/// Each kernel and library call: kind, nodes, number of calls.
+/// Each kernel and library call: kind, nodes, number of calls, work and bytes.
 void reportKernels(const sinter_artifact &artifact, bool json,
                    llvm::raw_ostream &os);
+/// The same with the least time that the machine needs for all calls, the most
+/// expensive first.
+void reportKernelsByTime(const sinter_artifact &artifact, bool isHost,
+                         bool json, llvm::raw_ostream &os);
 
 } // namespace sinter::compiler
 

@@ -97,6 +97,7 @@ struct Options {
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
   std::string cubin = "auto";
+  bool wantsCubins = false; // of tools other than sinterc: also makes them
   std::vector<std::string> libraries = {"all"};
   std::optional<int64_t> batch;
   std::vector<std::pair<std::string, int64_t>> dims;

@@ -16,7 +16,7 @@ MLIR_CORE = ["mlir/", "llvm/ADT/", "llvm/Support/", "llvm/Config/"]
 # What the programs of both towers are agreed on, without the artifact's layout.
 AGREED = ["sinter/post_ops.h", "sinter/program_names.h"]
 BRIDGE = ["sinter/abi.h", "sinter/kernel.h", "sinter/sim.h"] + AGREED
-LLVM = MLIR_CORE + ["llvm/"]
+LLVM = MLIR_CORE + ["llvm/", "llvm-c/"]
 EVERYTHING = ["backends/", "compiler/", "ir/", "passes/", "runtime/", "tools/", "test/",
               "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/",
               "catch2/", "xxhash.h", "zlib.h", "zstd.h", "oneapi/", "std"] + LLVM

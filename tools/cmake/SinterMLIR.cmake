@@ -17,7 +17,8 @@ foreach(lib ${mlirLibs})
   endif()
 endforeach()
 llvm_map_components_to_libnames(SINTER_LLVM_LIBS Core Support BitWriter ObjCopy Passes Target
-  NVPTXCodeGen NVPTXDesc NVPTXInfo X86CodeGen X86AsmParser X86Desc X86Info OrcJIT)
+  MCDisassembler NVPTXCodeGen NVPTXDesc NVPTXInfo X86CodeGen X86AsmParser X86Desc X86Disassembler
+  X86Info OrcJIT)
 
 # TableGen takes its include folders from the directory, not from targets.
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/ir

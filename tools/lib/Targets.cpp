@@ -50,7 +50,7 @@ makeCudaTarget(const compiler::Options &options, std::string &error) {
     cudaOptions.cubinArchs = cudaOptions.archs;
   // A program that is compiled to run here and now holds PTX: its driver
   // compiles that for one GPU, and keeps the result for the next time.
-  if (options.tool == "sinterc")
+  if (options.tool == "sinterc" || options.wantsCubins)
     cudaOptions.cubins = options.cubin == "off"  ? cuda::Cubins::Off
                          : options.cubin == "on" ? cuda::Cubins::On
                                                  : cuda::Cubins::IfFound;

@@ -1,0 +1,276 @@
+//===- ArtifactFacts.cpp - words and numbers of an artifact ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/ArtifactFacts.h"
+
+#include "compiler/base/Text.h"
+#include "runtime/base/NumberText.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+using rt::bytesText;
+namespace json = llvm::json;
+
+// The bytes that library calls may use as workspace, for each place.
+std::vector<uint64_t> compiler::workspaces(const sinter_artifact &artifact) {
+  size_t count = std::max<uint32_t>(artifact.numPlaces, 1);
+  const uint64_t *rows = artifact.workspaces;
+  return rows ? std::vector<uint64_t>(rows, rows + count)
+              : std::vector<uint64_t>(count);
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+const char *compiler::dtypeName(uint32_t dtype) {
+  static const char *names[] = {"?",       "bool",    "uint8",   "int8",
+                                "uint16",  "int16",   "uint32",  "int32",
+                                "uint64",  "int64",   "float16", "bfloat16",
+                                "float32", "float64", "tf32"};
+  return dtype < std::size(names) ? names[dtype] : "?";
+}
+
+const char *compiler::commandName(uint32_t kind) {
+  static const char *names[] = {"?",         "launch",     "matmul",
+                                "conv",      "copy",       "fill",
+                                "attention", "all_reduce", "await"};
+  return kind == SINTER_CMD_RECORD ? "record"
+         : kind == SINTER_CMD_WAIT ? "wait"
+         : kind < std::size(names) ? names[kind]
+                                   : "?";
+}
+
+const char *compiler::spaceName(uint32_t space) {
+  static const char *names[] = {"?",      "arena",    "state",  "input",
+                                "output", "constant", "control"};
+  return space < std::size(names) ? names[space] : "?";
+}
+
+const char *compiler::roleName(uint32_t role) {
+  static const char *names[] = {"?",    "param", "buffer",
+                                "slot", "accum", "rounded"};
+  return role < std::size(names) ? names[role] : "?";
+}
+
+std::string compiler::typeText(const sinter_tensor_desc &tensor) {
+  return std::string(dtypeName(tensor.dtype)) + " " +
+         shownShape({tensor.dims, tensor.rank});
+}
+
+std::string compiler::deviceName(const sinter_artifact &artifact,
+                                 int64_t place) {
+  return place >= 0 && place < artifact.numPlaces
+             ? shown(artifact.places[place].device)
+             : "?";
+}
+
+// Arena bytes of each place; the entry's own field is that of the first place.
+std::vector<uint64_t> compiler::arenas(const sinter_artifact &artifact,
+                                       const sinter_entry &entry) {
+  if (!artifact.numPlaces)
+    return {entry.arenaBytes};
+  const uint64_t *rows =
+      artifact.arenas + (&entry - artifact.entries) * artifact.numPlaces;
+  return {rows, rows + artifact.numPlaces};
+}
+
+uint64_t compiler::arenaBytes(const sinter_artifact &artifact,
+                              const sinter_entry &entry) {
+  std::vector<uint64_t> bytes = arenas(artifact, entry);
+  return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
+}
+
+// "3.0 KiB", or for several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)".
+std::string compiler::arenaText(const sinter_artifact &artifact,
+                                const sinter_entry &entry) {
+  std::string text = bytesText(arenaBytes(artifact, entry)), parts;
+  if (artifact.numPlaces > 1)
+    for (auto [place, bytes] : llvm::enumerate(arenas(artifact, entry)))
+      parts += (place ? ", " : "") + deviceName(artifact, place) + " " +
+               bytesText(bytes);
+  return parts.empty() ? text : text + " (" + parts + ")";
+}
+
+// The bytes of the blocks that hold the states, summed over all places.
+uint64_t compiler::stateBytes(const sinter_artifact &artifact) {
+  if (!artifact.numPlaces)
+    return artifact.stateBytes;
+  std::vector<uint64_t> blocks(artifact.numPlaces);
+  for (const sinter_state_desc &state :
+       llvm::ArrayRef(artifact.states, artifact.numStates))
+    blocks[state.place] =
+        std::max(blocks[state.place],
+                 llvm::alignTo(state.offsetBytes + state.tensor.sizeBytes, 64));
+  return std::accumulate(blocks.begin(), blocks.end(), uint64_t(0));
+}
+
+json::Value compiler::jsonText(StringRef text) {
+  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
+}
+
+static json::Array jsonDims(const sinter_tensor_desc &tensor) {
+  json::Array dims;
+  for (int64_t size : llvm::ArrayRef(tensor.dims, tensor.rank))
+    dims.push_back(size);
+  return dims;
+}
+
+json::Object compiler::jsonTensor(const sinter_tensor_desc &tensor) {
+  return json::Object{{"name", jsonText(tensor.name)},
+                      {"dtype", dtypeName(tensor.dtype)},
+                      {"dims", jsonDims(tensor)}};
+}
+
+json::Array compiler::jsonTensors(llvm::ArrayRef<sinter_tensor_desc> tensors) {
+  json::Array list;
+  for (const sinter_tensor_desc &tensor : tensors)
+    list.push_back(jsonTensor(tensor));
+  return list;
+}
+
+json::Array compiler::jsonNodes(StringRef label) {
+  llvm::SmallVector<StringRef> names;
+  label.split(names, ',', -1, false);
+  json::Array list;
+  for (StringRef name : names)
+    list.push_back(jsonText(name));
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+double compiler::contractionFlops(const sinter_command &command) {
+  double flops = 0;
+  if (command.kind == SINTER_CMD_MATMUL) {
+    const auto &matmul = *command.matmul.params;
+    flops = 2.0 * matmul.m * matmul.n * matmul.k;
+    uint32_t rank = std::min<uint32_t>(matmul.batchRank, SINTER_MAX_BATCH_DIMS);
+    for (uint32_t d = 0; d < rank; ++d)
+      flops *= matmul.batch[d];
+  } else if (command.kind == SINTER_CMD_CONV) {
+    const auto &conv = *command.conv.params;
+    flops = 2.0 * conv.batch * conv.filters * conv.channels /
+            std::max<int64_t>(conv.groups, 1);
+    uint32_t rank =
+        std::min<uint32_t>(conv.spatialRank, SINTER_MAX_SPATIAL_DIMS);
+    for (uint32_t d = 0; d < rank; ++d)
+      flops *= static_cast<double>(conv.outputDims[d]) * conv.kernel[d];
+  } else if (command.kind == SINTER_CMD_ATTENTION) {
+    // Forward: the scores and the output. Backward: the scores again, and four
+    // products of the same size.
+    const auto &p = *command.attention.params;
+    double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
+    double pairs = double(p.queries) * p.keys;
+    if (p.causal) { // query i sees keys 0 to i
+      double square = std::min(p.queries, p.keys);
+      pairs = square * (square + 1) / 2 + (p.queries - square) * p.keys;
+    }
+    flops = products * 2.0 * p.batch * p.heads * pairs * p.depth;
+  }
+  return flops;
+}
+
+// Whether it counts as a contraction: products, convolutions and attention.
+bool compiler::isContraction(uint32_t kind) {
+  return kind == SINTER_CMD_MATMUL || kind == SINTER_CMD_CONV ||
+         kind == SINTER_CMD_ATTENTION;
+}
+
+// The dtype in which a contraction multiplies.
+uint32_t compiler::contractionDtype(const sinter_command &command) {
+  switch (command.kind) {
+  case SINTER_CMD_MATMUL:
+    return command.matmul.params->dtype;
+  case SINTER_CMD_CONV:
+    return command.conv.params->dtype;
+  default:
+    return command.attention.params->dtype;
+  }
+}
+
+double KernelFlops::total() const {
+  double sum = other;
+  for (auto &[dtype, flops] : contractions)
+    sum += flops;
+  return sum;
+}
+
+double KernelFlops::narrow() const {
+  double sum = 0;
+  for (auto &[dtype, flops] : contractions)
+    sum += dtype == "bfloat16" || dtype == "float16" ? flops : 0;
+  return sum;
+}
+
+std::map<std::string, KernelFlops>
+compiler::kernelFlops(const sinter_artifact &artifact) {
+  std::map<std::string, KernelFlops> result;
+  auto manifest = json::parse(artifact.manifest);
+  if (!manifest) {
+    llvm::consumeError(manifest.takeError());
+    return result;
+  }
+  const json::Object *object = manifest->getAsObject();
+  const json::Object *kernels =
+      object ? object->getObject("kernel_flops") : nullptr;
+  for (auto &[name, value] : kernels ? *kernels : json::Object()) {
+    const json::Object *row = value.getAsObject();
+    if (!row)
+      continue;
+    KernelFlops &flops = result[name.str()];
+    flops.other = row->getNumber("other").value_or(0);
+    if (const json::Object *contractions = row->getObject("contractions"))
+      for (auto &[dtype, count] : *contractions)
+        flops.contractions[dtype.str()] = count.getAsNumber().value_or(0);
+  }
+  return result;
+}
+
+EntryTotals compiler::total(const sinter_artifact &artifact,
+                            const sinter_entry &entry) {
+  EntryTotals totals;
+  std::map<std::string, KernelFlops> ofKernels = kernelFlops(artifact);
+  for (const sinter_command &command : commands(entry)) {
+    if (command.kind == SINTER_CMD_LAUNCH) {
+      ++totals.launches;
+      totals.kernels.insert(command.launch.kernel);
+      const KernelFlops &own = ofKernels[targetName(artifact, command).str()];
+      totals.otherFlops += own.other;
+      for (auto &[dtype, flops] : own.contractions) {
+        totals.flops += flops;
+        totals.flopsByDtype[dtype] += flops;
+      }
+    }
+    totals.calls += command.kind == SINTER_CMD_ALL_REDUCE;
+    if (!isContraction(command.kind))
+      continue;
+    ++totals.calls;
+    double flops = contractionFlops(command);
+    totals.flops += flops;
+    totals.flopsByDtype[dtypeName(contractionDtype(command))] += flops;
+  }
+  return totals;
+}
+
+const char *compiler::imageKind(const sinter_image &image) {
+  return image.kind == SINTER_IMAGE_CUBIN ? "cubin"
+         : image.kind == SINTER_IMAGE_PTX ? "PTX"
+                                          : "?";
+}
+
+StringRef compiler::targetName(const sinter_artifact &artifact,
+                               const sinter_command &command) {
+  return command.kind == SINTER_CMD_LAUNCH
+             ? artifact.kernels[command.launch.kernel].name
+             : commandName(command.kind);
+}

@@ -1,0 +1,100 @@
+//===- ArtifactFacts.h - words and numbers of an artifact -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What the reports about artifacts share: names of enumerators, sums over
+// devices, the work of contractions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H
+#define SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H
+
+#include "sinter/abi.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/JSON.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sinter::compiler {
+
+inline llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
+  return {artifact.entries, artifact.numEntries};
+}
+inline llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
+  return {entry.commands, entry.numCommands};
+}
+inline llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
+  return {artifact.images, artifact.numImages};
+}
+
+/// "float32".
+const char *dtypeName(uint32_t dtype);
+/// "launch", "matmul", ...
+const char *commandName(uint32_t kind);
+/// "arena", "state", ...
+const char *spaceName(uint32_t space);
+/// "param", "buffer", ...
+const char *roleName(uint32_t role);
+/// "cubin" or "PTX".
+const char *imageKind(const sinter_image &image);
+/// "float32 [2, 3]".
+std::string typeText(const sinter_tensor_desc &tensor);
+/// Of the place with this number: "cpu", "sim:1".
+std::string deviceName(const sinter_artifact &artifact, int64_t place);
+/// The name of the kernel that a launch runs; of other commands their kind.
+llvm::StringRef targetName(const sinter_artifact &artifact,
+                           const sinter_command &command);
+
+/// The bytes that library calls may use as workspace, for each place.
+std::vector<uint64_t> workspaces(const sinter_artifact &artifact);
+/// Arena bytes of each place, and their sum.
+std::vector<uint64_t> arenas(const sinter_artifact &artifact,
+                             const sinter_entry &entry);
+uint64_t arenaBytes(const sinter_artifact &artifact, const sinter_entry &entry);
+/// "3.0 KiB", or for several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)".
+std::string arenaText(const sinter_artifact &artifact,
+                      const sinter_entry &entry);
+/// The bytes of the blocks that hold the states, summed over all places.
+uint64_t stateBytes(const sinter_artifact &artifact);
+
+/// The multiplications and additions of a contraction; 0 for other commands.
+double contractionFlops(const sinter_command &command);
+/// Whether it counts as a contraction: products, convolutions and attention.
+bool isContraction(uint32_t kind);
+/// The dtype in which a contraction multiplies.
+uint32_t contractionDtype(const sinter_command &command);
+
+/// The floating-point operations of one launch of a kernel, by the manifest.
+struct KernelFlops {
+  std::map<std::string, double> contractions; // by dtype
+  double other = 0;
+  double total() const;
+  double narrow() const; // contractions of 16-bit floats
+};
+/// Of each kernel by its name; empty if the manifest does not say.
+std::map<std::string, KernelFlops> kernelFlops(const sinter_artifact &artifact);
+
+struct EntryTotals {
+  double flops = 0;      // of contractions, in libraries and in kernels
+  double otherFlops = 0; // of all else in kernels
+  unsigned launches = 0, calls = 0;
+  llvm::SetVector<uint32_t> kernels;
+  std::map<std::string, double> flopsByDtype; // of contractions
+};
+EntryTotals total(const sinter_artifact &artifact, const sinter_entry &entry);
+
+/// Any bytes as a JSON string.
+llvm::json::Value jsonText(llvm::StringRef text);
+llvm::json::Object jsonTensor(const sinter_tensor_desc &tensor);
+llvm::json::Array jsonTensors(llvm::ArrayRef<sinter_tensor_desc> tensors);
+/// The names of nodes in a command's label.
+llvm::json::Array jsonNodes(llvm::StringRef label);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H

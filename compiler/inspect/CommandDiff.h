@@ -1,0 +1,41 @@
+//===- CommandDiff.h - which command is which -------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_COMMANDDIFF_H
+#define SINTER_COMPILER_INSPECT_COMMANDDIFF_H
+
+#include "compiler/inspect/ArtifactDiff.h"
+
+namespace sinter::compiler {
+
+/// A command without the addresses of its buffers.
+struct CommandFacts {
+  std::string entry;
+  std::string device;             // "" in programs that name none
+  std::string target;             // kernel, or kind of call
+  std::string kind;               // of a kernel its mapping, else as target
+  std::vector<std::string> nodes; // in order
+  /// What it computes besides the nodes: sizes and dtypes of its operands,
+  /// parameters of a call.
+  std::vector<std::pair<std::string, std::string>> signature;
+};
+
+/// The manifest has the kinds of kernels and hashes of what they compute. Order
+/// between streams (events) is left out.
+std::vector<CommandFacts> commandFacts(const sinter_artifact &artifact,
+                                       const llvm::json::Object &manifest);
+
+/// Adds hashes of the machine code of kernels, by their names.
+void addCodeHashes(const std::map<std::string, std::string> &hashes,
+                   std::vector<CommandFacts> &commands);
+
+/// Matches commands that compute the same nodes, then those that share most
+/// nodes, and adds what differs to `result`.
+void diffCommands(std::vector<CommandFacts> a, std::vector<CommandFacts> b,
+                  ArtifactDifference &result);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_COMMANDDIFF_H

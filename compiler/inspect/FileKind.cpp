@@ -1,0 +1,32 @@
+//===- FileKind.cpp - what a file of sinter-inspect is --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/FileKind.h"
+
+#include "compiler/inspect/CheckpointReport.h"
+#include "compiler/trace/Trace.h"
+
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+FileKind compiler::fileKindOf(StringRef path) {
+  if (llvm::sys::fs::is_directory(path) || SafetensorsFile::isOne(path))
+    return FileKind::Weights;
+  if (!llvm::sys::fs::is_regular_file(path))
+    return FileKind::Model;
+  auto start = llvm::MemoryBuffer::getFileSlice(path, Trace::kMagic.size(), 0);
+  if (start && (*start)->getBuffer() == Trace::kMagic)
+    return FileKind::Trace;
+  llvm::file_magic magic;
+  bool isElf = !llvm::identify_magic(path, magic) &&
+               magic >= llvm::file_magic::elf &&
+               magic <= llvm::file_magic::elf_core;
+  return isElf ? FileKind::Program : FileKind::Model;
+}

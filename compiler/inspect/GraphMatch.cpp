@@ -1,0 +1,341 @@
+//===- GraphMatch.cpp - which node of one graph is which of another -------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/GraphMatch.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/xxhash.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace sinter;
+using namespace sinter::compiler;
+
+namespace {
+
+// How much of a node its label has.
+enum class Level { Exact, WithoutValues, WithoutTypes, OpOnly };
+constexpr Level kLevels[] = {Level::Exact, Level::WithoutValues,
+                             Level::WithoutTypes, Level::OpOnly};
+
+// Which neighbours a hash covers: all ancestors, all descendants or both.
+enum class Reach { Both, Ancestors, Descendants };
+
+using Hashes = std::vector<uint64_t>;
+
+// Ties that are broken one at a time, each followed by refinement. A graph with
+// more of them has nodes without neighbours, which are equal in any order.
+constexpr unsigned kMostTies = 64;
+
+} // namespace
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t pair[] = {a, b};
+  return llvm::xxh3_64bits(
+      llvm::ArrayRef(reinterpret_cast<const uint8_t *>(pair), sizeof(pair)));
+}
+
+static uint64_t labelOf(const MatchNode &node, Level level) {
+  uint64_t hash = llvm::xxh3_64bits(node.op);
+  if (level <= Level::WithoutTypes)
+    hash = mix(hash, llvm::xxh3_64bits(node.attributes));
+  if (level <= Level::WithoutValues)
+    hash = mix(hash, llvm::xxh3_64bits(node.type));
+  if (level == Level::Exact)
+    hash = mix(hash, node.value);
+  return hash;
+}
+
+namespace {
+
+// One of the two graphs.
+class Side {
+public:
+  explicit Side(const MatchGraph &graph)
+      : nodes(graph.nodes), partner(nodes.size(), kUnmatched),
+        users_(nodes.size()) {
+    for (auto [i, node] : llvm::enumerate(nodes))
+      for (auto [k, use] : llvm::enumerate(node.operands))
+        users_[use.node].push_back(
+            {static_cast<unsigned>(i), static_cast<unsigned>(k), use.result});
+  }
+
+  struct User {
+    unsigned node, operand, result;
+  };
+  llvm::ArrayRef<User> users(unsigned node) const { return users_[node]; }
+
+  void setLevel(Level level) {
+    labels_.clear();
+    for (const MatchNode &node : nodes)
+      labels_.push_back(labelOf(node, level));
+  }
+
+  Hashes hashes(Reach reach) const {
+    if (reach == Reach::Ancestors)
+      return ancestors();
+    if (reach == Reach::Descendants)
+      return descendants();
+    Hashes in = ancestors(), out = descendants();
+    for (auto [a, b] : llvm::zip(in, out))
+      a = mix(a, b);
+    return in;
+  }
+
+  const std::vector<MatchNode> &nodes;
+  // A number that both nodes of a match have; kUnmatched: none.
+  std::vector<unsigned> partner;
+
+private:
+  Hashes ancestors() const {
+    Hashes hashes(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      hashes[i] = labels_[i];
+      for (const MatchNode::Use &use : nodes[i].operands)
+        hashes[i] = mix(hashes[i], mix(hashes[use.node], use.result));
+      if (partner[i] != kUnmatched)
+        hashes[i] = mix(partner[i], 1);
+    }
+    return hashes;
+  }
+
+  Hashes descendants() const {
+    Hashes hashes(nodes.size());
+    std::vector<uint64_t> own;
+    for (size_t i = nodes.size(); i-- > 0;) {
+      own.clear();
+      for (const User &user : users_[i])
+        own.push_back(mix(hashes[user.node], mix(user.operand, user.result)));
+      llvm::sort(own);
+      hashes[i] = labels_[i];
+      for (uint64_t user : own)
+        hashes[i] = mix(hashes[i], user);
+      if (partner[i] != kUnmatched)
+        hashes[i] = mix(partner[i], 2);
+    }
+    return hashes;
+  }
+
+  std::vector<std::vector<User>> users_;
+  Hashes labels_;
+};
+
+// The unmatched nodes of both graphs with one hash.
+struct Group {
+  std::vector<unsigned> a, b;
+};
+
+class Matcher {
+public:
+  Matcher(const MatchGraph &a, const MatchGraph &b) : a_(a), b_(b) {}
+
+  GraphMatch run() {
+    matchBoundary();
+    for (Level level : kLevels) {
+      a_.setLevel(level);
+      b_.setLevel(level);
+      // A name says more than an op without its attributes.
+      if (level == Level::OpOnly)
+        matchNamesOfAll();
+      refine(/*evenCountsOnly=*/true);
+    }
+    for (Level level : kLevels) {
+      a_.setLevel(level);
+      b_.setLevel(level);
+      refine(/*evenCountsOnly=*/false);
+    }
+    while (matchReplaced())
+      refine(/*evenCountsOnly=*/false);
+    GraphMatch result{{}, std::vector<unsigned>(b_.nodes.size(), kUnmatched)};
+    for (unsigned pair : a_.partner)
+      result.ofA.push_back(pair == kUnmatched ? kUnmatched : pairs_[pair]);
+    for (auto [i, other] : llvm::enumerate(result.ofA))
+      if (other != kUnmatched)
+        result.ofB[other] = i;
+    return result;
+  }
+
+private:
+  void match(unsigned a, unsigned b) {
+    a_.partner[a] = b_.partner[b] = pairs_.size();
+    pairs_.push_back(b);
+  }
+
+  bool isFreeA(unsigned node) const { return a_.partner[node] == kUnmatched; }
+  bool isFreeB(unsigned node) const { return b_.partner[node] == kUnmatched; }
+
+  // Inputs and outputs with the same name.
+  void matchBoundary() {
+    std::map<std::pair<std::string, std::string>, unsigned> named;
+    for (auto [i, node] : llvm::enumerate(b_.nodes))
+      if (node.isBoundary && !node.name.empty())
+        named.emplace(std::pair(node.op, node.name), i);
+    for (auto [i, node] : llvm::enumerate(a_.nodes))
+      if (node.isBoundary)
+        if (auto found = named.find({node.op, node.name}); found != named.end())
+          if (isFreeB(found->second))
+            match(i, found->second);
+  }
+
+  llvm::MapVector<uint64_t, Group> groups(Reach reach) const {
+    llvm::MapVector<uint64_t, Group> result;
+    Hashes a = a_.hashes(reach), b = b_.hashes(reach);
+    // Nothing comes before a source: its ancestors say nothing.
+    auto isTold = [&](const MatchNode &node) {
+      return reach != Reach::Ancestors || !node.operands.empty();
+    };
+    for (size_t i = 0; i < a.size(); ++i)
+      if (isFreeA(i) && isTold(a_.nodes[i]))
+        result[a[i]].a.push_back(i);
+    for (size_t i = 0; i < b.size(); ++i)
+      if (isFreeB(i) && isTold(b_.nodes[i]))
+        if (auto found = result.find(b[i]); found != result.end())
+          found->second.b.push_back(i);
+    return result;
+  }
+
+  // The two nodes of a group that have the same name, which no other has.
+  void matchNames(const Group &group) {
+    std::map<std::string, std::pair<unsigned, unsigned>> counts;
+    std::map<std::string, unsigned> ofB;
+    for (unsigned i : group.a)
+      ++counts[a_.nodes[i].name].first;
+    for (unsigned i : group.b) {
+      ++counts[b_.nodes[i].name].second;
+      ofB[b_.nodes[i].name] = i;
+    }
+    for (unsigned i : group.a)
+      if (const std::string &name = a_.nodes[i].name;
+          !name.empty() && counts[name] == std::pair(1u, 1u))
+        match(i, ofB[name]);
+  }
+
+  // Matches what is alone in its group. Returns whether there was any.
+  bool matchUnique(Reach reach) {
+    size_t before = pairs_.size();
+    for (auto &[hash, group] : groups(reach))
+      if (group.a.size() == 1 && group.b.size() == 1)
+        match(group.a[0], group.b[0]);
+      else if (!group.b.empty())
+        matchNames(group);
+    return pairs_.size() > before;
+  }
+
+  // Of nodes that are equal in all, matches the first ones; in groups of
+  // unequal size only if wanted.
+  bool breakTie(bool evenCountsOnly) {
+    size_t before = pairs_.size();
+    for (auto &[hash, group] : groups(Reach::Both)) {
+      if (group.b.empty() ||
+          (evenCountsOnly && group.a.size() != group.b.size()))
+        continue;
+      size_t count =
+          ++ties_ <= kMostTies ? 1 : std::min(group.a.size(), group.b.size());
+      for (size_t i = 0; i < count; ++i)
+        match(group.a[i], group.b[i]);
+      if (ties_ <= kMostTies)
+        break;
+    }
+    return pairs_.size() > before;
+  }
+
+  void refine(bool evenCountsOnly) {
+    do {
+      while (matchUnique(Reach::Both) || matchUnique(Reach::Ancestors) ||
+             matchUnique(Reach::Descendants) || matchNeighbours())
+        continue;
+    } while (breakTie(evenCountsOnly));
+  }
+
+  // What is left with one op and one name, which only one node of each graph
+  // has.
+  void matchNamesOfAll() {
+    std::map<std::string, Group> byOp;
+    for (size_t i = 0; i < a_.nodes.size(); ++i)
+      if (isFreeA(i))
+        byOp[a_.nodes[i].op].a.push_back(i);
+    for (size_t i = 0; i < b_.nodes.size(); ++i)
+      if (isFreeB(i))
+        byOp[b_.nodes[i].op].b.push_back(i);
+    for (auto &[op, group] : byOp)
+      matchNames(group);
+  }
+
+  // Operands of matched nodes, in the same position.
+  bool matchNeighbours() {
+    size_t before = pairs_.size();
+    for (size_t i = 0; i < a_.nodes.size(); ++i) {
+      if (isFreeA(i))
+        continue;
+      const MatchNode &own = a_.nodes[i];
+      const MatchNode &other = b_.nodes[pairs_[a_.partner[i]]];
+      if (own.operands.size() != other.operands.size())
+        continue;
+      for (auto [x, y] : llvm::zip(own.operands, other.operands))
+        if (x.result == y.result && isFreeA(x.node) && isFreeB(y.node) &&
+            isOwned(x.node, y.node))
+          match(x.node, y.node);
+    }
+    return pairs_.size() > before;
+  }
+
+  // Whether nobody else reads two sources, so that they belong to the node
+  // that does: a weight whose shape is another one.
+  bool isOwned(unsigned a, unsigned b) const {
+    return a_.nodes[a].operands.empty() && b_.nodes[b].operands.empty() &&
+           a_.nodes[a].op == b_.nodes[b].op && a_.users(a).size() == 1 &&
+           b_.users(b).size() == 1;
+  }
+
+  bool areMatched(unsigned a, unsigned b) const {
+    return !isFreeA(a) && a_.partner[a] == b_.partner[b];
+  }
+
+  // Whether `b` stands where `a` stood: it reads the same, and a node that
+  // reads `a` in one position reads `b` there.
+  bool isInPlaceOf(unsigned a, unsigned b) const {
+    const auto &x = a_.nodes[a].operands, &y = b_.nodes[b].operands;
+    if (x.size() != y.size() || x.empty())
+      return false;
+    for (auto [own, other] : llvm::zip(x, y))
+      if (!areMatched(own.node, other.node) || own.result != other.result)
+        return false;
+    return llvm::any_of(a_.users(a), [&](const Side::User &own) {
+      return llvm::any_of(b_.users(b), [&](const Side::User &other) {
+        return own.operand == other.operand && areMatched(own.node, other.node);
+      });
+    });
+  }
+
+  bool matchReplaced() {
+    size_t before = pairs_.size();
+    for (size_t a = 0; a < a_.nodes.size(); ++a) {
+      if (!isFreeA(a) || a_.nodes[a].operands.empty())
+        continue;
+      unsigned first = a_.nodes[a].operands[0].node;
+      if (isFreeA(first))
+        continue;
+      for (const Side::User &user : b_.users(pairs_[a_.partner[first]]))
+        if (isFreeB(user.node) && isInPlaceOf(a, user.node)) {
+          match(a, user.node);
+          break;
+        }
+    }
+    return pairs_.size() > before;
+  }
+
+  Side a_, b_;
+  std::vector<unsigned> pairs_; // the node of b of each match
+  unsigned ties_ = 0;
+};
+
+} // namespace
+
+GraphMatch compiler::matchGraphs(const MatchGraph &a, const MatchGraph &b) {
+  return Matcher(a, b).run();
+}

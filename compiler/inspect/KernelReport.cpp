@@ -1,0 +1,178 @@
+//===- KernelReport.cpp - the kernels of a compiled program ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
+#include "compiler/inspect/ArtifactFacts.h"
+#include "compiler/inspect/ArtifactReport.h"
+#include "compiler/inspect/MachinePeaks.h"
+#include "runtime/base/NumberText.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+namespace {
+struct KernelUse {
+  std::string kind;
+  unsigned calls = 0;
+  llvm::MapVector<StringRef, unsigned> callsOfEntry;
+  llvm::SetVector<StringRef> nodes;
+  const sinter_kernel_desc *kernel = nullptr; // on a GPU; null: no launch
+  // Of all calls.
+  double flops = 0, bytesRead = 0, bytesWritten = 0, seconds = 0;
+};
+
+using Uses = llvm::MapVector<StringRef, KernelUse>;
+} // namespace
+
+// "/fc1/Add, /fc1/Relu and 31 more"; --json lists them all.
+static std::string firstNames(llvm::ArrayRef<StringRef> names) {
+  constexpr size_t kMostShown = 8;
+  std::string text;
+  for (StringRef name : names.take_front(kMostShown))
+    text += (text.empty() ? "" : ", ") + shown(name);
+  if (names.size() > kMostShown)
+    text += " and " + std::to_string(names.size() - kMostShown) + " more";
+  return text;
+}
+
+// "grid 12x1x1, block 256x1x1, 2048 B shared, "
+static std::string launchText(const sinter_kernel_desc &kernel) {
+  auto size = [](const uint32_t(&of)[3]) {
+    return std::to_string(of[0]) + "x" + std::to_string(of[1]) + "x" +
+           std::to_string(of[2]);
+  };
+  std::string text =
+      "grid " + size(kernel.grid) + ", block " + size(kernel.block) + ", ";
+  if (kernel.sharedBytes)
+    text += std::to_string(kernel.sharedBytes) + " B dynamic shared, ";
+  return text;
+}
+
+// The manifest has the kinds of kernels: {"kernels": {"k0_relu": "loop"}}.
+static std::string kernelKind(const json::Object *kinds, StringRef name) {
+  if (kinds)
+    if (auto kind = kinds->getString(name))
+      return kind->str();
+  return "kernel";
+}
+
+// Adds the work of one command, and its least time if there are peaks.
+static void addWork(const sinter_command &command, const KernelFlops &kernel,
+                    const MachinePeaks *peaks, KernelUse &use) {
+  double flops = kernel.total() + contractionFlops(command), bytes = 0;
+  double narrow = kernel.narrow();
+  for (uint32_t i = 0; i < command.numSlices; ++i) {
+    double size = command.slices[i].sizeBytes;
+    (i < command.numReads ? use.bytesRead : use.bytesWritten) += size;
+    bytes += size;
+  }
+  if (isContraction(command.kind)) {
+    uint32_t dtype = contractionDtype(command);
+    if (dtype == SINTER_BF16 || dtype == SINTER_F16)
+      narrow += contractionFlops(command);
+  }
+  use.flops += flops;
+  if (peaks && command.numSlices)
+    use.seconds += bestTime(*peaks, bytes, flops, narrow).best(*peaks);
+}
+
+static Uses usesOf(const sinter_artifact &artifact, const MachinePeaks *peaks) {
+  auto manifest = json::parse(artifact.manifest);
+  const json::Object *kinds = nullptr;
+  if (!manifest)
+    llvm::consumeError(manifest.takeError());
+  else if (const json::Object *object = manifest->getAsObject())
+    kinds = object->getObject("kernels");
+  std::map<std::string, KernelFlops> flops = kernelFlops(artifact);
+  Uses uses;
+  for (const sinter_entry &entry : entries(artifact))
+    for (const sinter_command &command : commands(entry)) {
+      StringRef name = targetName(artifact, command);
+      bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
+      KernelUse &use = uses[name];
+      use.kind = isLaunch ? kernelKind(kinds, name) : commandName(command.kind);
+      if (isLaunch && artifact.kernels[command.launch.kernel].grid[0])
+        use.kernel = &artifact.kernels[command.launch.kernel];
+      ++use.calls;
+      ++use.callsOfEntry[entry.name];
+      addWork(command, isLaunch ? flops[name.str()] : KernelFlops(), peaks,
+              use);
+      llvm::SmallVector<StringRef> nodes;
+      StringRef(command.label).split(nodes, ',', -1, false);
+      use.nodes.insert(nodes.begin(), nodes.end());
+    }
+  return uses;
+}
+
+static json::Object useJson(StringRef name, const KernelUse &use,
+                            bool hasTimes) {
+  json::Array nodes;
+  json::Object callsOfEntry;
+  for (auto &[entry, calls] : use.callsOfEntry)
+    callsOfEntry[jsonText(entry).getAsString()->str()] = calls;
+  for (StringRef node : use.nodes)
+    nodes.push_back(jsonText(node));
+  json::Object object{
+      {"name", jsonText(name)},      {"kind", use.kind},
+      {"calls", use.calls},          {"entries", std::move(callsOfEntry)},
+      {"nodes", std::move(nodes)},   {"flops", use.flops},
+      {"bytes_read", use.bytesRead}, {"bytes_written", use.bytesWritten}};
+  if (hasTimes)
+    object["best_us"] = 1e6 * use.seconds;
+  if (use.kernel) {
+    object["grid"] = json::Array(use.kernel->grid);
+    object["block"] = json::Array(use.kernel->block);
+    object["shared_bytes"] = use.kernel->sharedBytes;
+  }
+  return object;
+}
+
+static void printUse(StringRef name, const KernelUse &use, bool hasTimes,
+                     llvm::raw_ostream &os) {
+  os << llvm::left_justify(shown(name), 40) << " "
+     << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls);
+  if (hasTimes)
+    os << llvm::format("%9.3g us ", 1e6 * use.seconds);
+  os << llvm::format("%8.3g FLOPs ", use.flops)
+     << llvm::right_justify(rt::bytesText(use.bytesRead + use.bytesWritten), 10)
+     << "  " << (use.kernel ? launchText(*use.kernel) : "")
+     << firstNames(use.nodes.getArrayRef()) << "\n";
+}
+
+static void report(const sinter_artifact &artifact, const MachinePeaks *peaks,
+                   bool json, llvm::raw_ostream &os) {
+  auto uses = usesOf(artifact, peaks).takeVector();
+  if (peaks)
+    llvm::stable_sort(uses, [](const auto &a, const auto &b) {
+      return a.second.seconds > b.second.seconds;
+    });
+  json::Array list;
+  for (auto &[name, use] : uses)
+    if (json)
+      list.push_back(useJson(name, use, peaks));
+    else
+      printUse(name, use, peaks, os);
+  if (json)
+    os << json::Value(std::move(list)) << "\n";
+  else if (peaks)
+    os << llvm::format("times at best, at %.4g GB/s and %.4g GFLOP/s, ",
+                       peaks->bytesPerSecond / 1e9, peaks->flopsPerSecond / 1e9)
+       << peaks->source << "\n";
+}
+
+void compiler::reportKernels(const sinter_artifact &artifact, bool json,
+                             llvm::raw_ostream &os) {
+  report(artifact, nullptr, json, os);
+}
+
+void compiler::reportKernelsByTime(const sinter_artifact &artifact, bool isHost,
+                                   bool json, llvm::raw_ostream &os) {
+  MachinePeaks peaks = machinePeaks(isHost);
+  report(artifact, &peaks, json, os);
+}

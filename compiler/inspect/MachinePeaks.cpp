@@ -1,0 +1,143 @@
+//===- MachinePeaks.cpp - the limits of a machine -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/MachinePeaks.h"
+
+#include "llvm/Support/Threading.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace sinter;
+using namespace sinter::compiler;
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Runs `work(thread)` on `count` threads at once; returns the seconds until the
+// last one has ended.
+template <typename Work> static double onThreads(unsigned count, Work work) {
+  std::atomic<unsigned> ready = 0;
+  std::vector<std::thread> threads;
+  std::vector<double> ends(count);
+  Clock::time_point begin;
+  for (unsigned i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      if (++ready == count)
+        begin = Clock::now();
+      while (ready < count || begin == Clock::time_point())
+        std::this_thread::yield();
+      work(i);
+      ends[i] = secondsSince(begin);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return *std::max_element(ends.begin(), ends.end());
+}
+
+namespace {
+typedef float Vector __attribute__((vector_size(64)));
+} // namespace
+
+// Independent multiply-adds of vectors, as many as hide their latency. The
+// clones use what the CPU has. Returns a value that depends on all of them.
+constexpr int kChains = 12, kLanes = 16;
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
+                             "default"))) static float
+multiplyAdds(int64_t rounds, float seed) {
+  Vector sums[kChains], factor, term;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    factor[lane] = 0.5f;
+    term[lane] = seed;
+  }
+  for (Vector &sum : sums)
+    sum = term;
+  for (int64_t round = 0; round < rounds; ++round)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kChains; ++i)
+      sums[i] = __builtin_elementwise_fma(sums[i], factor, term);
+  float result = 0;
+  for (Vector &sum : sums)
+    for (int lane = 0; lane < kLanes; ++lane)
+      result += sum[lane];
+  return result;
+}
+
+// The best of some runs: a neighbour on the machine only makes it slower.
+template <typename Run> static double bestOf(unsigned runs, Run run) {
+  double best = run();
+  for (unsigned i = 1; i < runs; ++i)
+    best = std::min(best, run());
+  return best;
+}
+
+static MachinePeaks measureCpu() {
+  unsigned threads =
+      std::max(1u, llvm::hardware_concurrency().compute_thread_count());
+  constexpr int64_t kRounds = 1 << 18;
+  std::vector<float> results(threads);
+  double seconds = bestOf(4, [&] {
+    return onThreads(threads, [&](unsigned i) {
+      results[i] = multiplyAdds(kRounds, 1.0f + i);
+    });
+  });
+  MachinePeaks peaks;
+  peaks.flopsPerSecond =
+      2.0 * kRounds * kChains * kLanes * threads / std::max(seconds, 1e-9);
+  // AMX against multiply-adds in AVX-512, as measured on one chip.
+  constexpr double kMatrixUnits = 14;
+  bool hasMatrixUnits = llvm::sys::getHostCPUFeatures().lookup("amx-bf16");
+  peaks.narrowPerSecond =
+      peaks.flopsPerSecond * (hasMatrixUnits ? kMatrixUnits : 1);
+  // More than the last cache of most machines gives to one process.
+  size_t size = (size_t(96) << 20) / threads;
+  std::vector<std::vector<char>> from(threads), to(threads);
+  onThreads(threads, [&](unsigned i) {
+    from[i].assign(size, 1);
+    to[i].assign(size, 0);
+  });
+  seconds = bestOf(2, [&] {
+    return onThreads(threads, [&](unsigned i) {
+      std::memcpy(to[i].data(), from[i].data(), size);
+    });
+  });
+  peaks.bytesPerSecond = 2.0 * size * threads / std::max(seconds, 1e-9);
+  peaks.source = "measured on this machine, " + std::to_string(threads) +
+                 (threads == 1 ? " thread" : " threads") +
+                 (hasMatrixUnits ? "; 16-bit products 14 times as fast" : "");
+  return peaks;
+}
+
+MachinePeaks compiler::machinePeaks(bool isHost) {
+  if (isHost)
+    return measureCpu();
+  return {4.3e12, 67e12, 790e12, 1.3e-6, "stated for an H200"};
+}
+
+double BestTime::best(const MachinePeaks &peaks) const {
+  return std::max({memory, arithmetic, peaks.secondsPerLaunch});
+}
+
+const char *BestTime::bound(const MachinePeaks &peaks) const {
+  if (peaks.secondsPerLaunch > std::max(memory, arithmetic))
+    return "launch";
+  return memory >= arithmetic ? "memory" : "arithmetic";
+}
+
+BestTime compiler::bestTime(const MachinePeaks &peaks, double bytes,
+                            double flops, double narrow) {
+  return {bytes / peaks.bytesPerSecond,
+          (flops - narrow) / peaks.flopsPerSecond +
+              narrow / peaks.narrowPerSecond};
+}
