@@ -373,6 +373,9 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
     std::chrono::duration<double, std::milli> time = Clock::now() - begin;
     if (observer.done)
       observer.done(phase, module, time.count());
+    if (observer.check)
+      if (ExitCode code = observer.check(phase, module))
+        return code;
   }
   return kExitDone;
 }

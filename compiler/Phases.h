@@ -68,6 +68,8 @@ struct PhaseObserver {
   std::function<void(const Phase &, mlir::PassManager &)> prepare;
   /// After a phase that succeeded, with its time in milliseconds.
   std::function<void(const Phase &, mlir::ModuleOp, double)> done;
+  /// After `done`; any other code than kExitDone ends the compilation with it.
+  std::function<ExitCode(const Phase &, mlir::ModuleOp)> check;
   /// After a phase that failed.
   std::function<void(const Phase &, mlir::ModuleOp, PhaseFailure)> failed;
 };

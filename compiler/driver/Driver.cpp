@@ -23,6 +23,7 @@
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "compiler/trace/TraceWriter.h"
+#include "compiler/verify/NumericCheck.h"
 #include "ir/Remarks.h"
 #include "passes/Failure.h"
 #include "passes/place/PlacementReport.h"
@@ -197,9 +198,12 @@ Compilation::Compilation(const Options &options, CompileState state,
   diagnostics_ =
       std::make_unique<DiagnosticPrinter>(&context_, options, this->state);
   symbol_ = symbolName(options);
+  if (options.verifiesNumbers && !this->state.isTrial)
+    afterPhase = verifyNumbers(options);
 }
 
-Compilation::~Compilation() = default;
+// It may hold modules, which must not outlive the context.
+Compilation::~Compilation() { afterPhase = nullptr; }
 
 const Trace *Compilation::trace() const {
   return trace_ ? &trace_->trace() : nullptr;
@@ -407,6 +411,10 @@ ExitCode Compilation::runOnce(const Phase &last) {
     if (!options.dumpPhases.empty() && state.writesFiles && problem.empty())
       problem = dumpPhase(phase);
   };
+  if (afterPhase)
+    observer.check = [&](const Phase &phase, mlir::ModuleOp module) {
+      return afterPhase(phase, module, phases);
+    };
   ExitCode code =
       runPhases(*module_, phases, phaseTable().front(), last, observer);
   if (isOwn)

@@ -30,6 +30,7 @@ class DiagnosticPrinter;
 class TraceWriter;
 struct Phase;
 struct Trace;
+struct PhaseContext;
 enum class PhaseFailure;
 
 /// A kind of device that the tool can compile for.
@@ -86,6 +87,11 @@ public:
   /// What the last run() recorded, also if it failed; null without --trace and
   /// `keepsTrace`, and before import is done.
   const Trace *trace() const;
+  /// If set, called after each phase that runs on the module; any other code
+  /// than kExitDone ends the compilation with it.
+  std::function<ExitCode(const Phase &phase, mlir::ModuleOp module,
+                         const PhaseContext &context)>
+      afterPhase;
 
   /// Refuses options that a phase cannot serve; called first.
   ExitCode checkOptions() const;

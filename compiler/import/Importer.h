@@ -47,6 +47,8 @@ struct ModelInput {
   std::optional<std::vector<Dim>> dims; // absent: not even the rank is declared
 };
 
+class ReducibleModel;
+
 /// A model as it was read. It is immutable, so that compilations can share it,
 /// and must outlive the contexts of the modules that it makes: their constants
 /// may refer to its bytes.
@@ -97,6 +99,10 @@ public:
   /// the file.
   virtual SharedModel read(ModelFile file, const ImportOptions &options,
                            ImportErrors &errors) const = 0;
+  /// The same as something to be edited. Null without an error if models of
+  /// the format cannot be edited.
+  virtual std::unique_ptr<ReducibleModel>
+  readReducible(ModelFile file, ImportErrors &errors) const;
 };
 
 /// The formats of this build, in the order in which they are asked.

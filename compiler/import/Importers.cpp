@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Importer.h"
+#include "compiler/import/ReducibleModel.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/sinter/ModuleFile.h"
 
@@ -17,6 +18,11 @@ llvm::ArrayRef<const Importer *> sinter::compiler::importers() {
       &onnxImporter(), // the last: protobuf has no signature
   };
   return list;
+}
+
+std::unique_ptr<ReducibleModel> Importer::readReducible(ModelFile,
+                                                        ImportErrors &) const {
+  return nullptr;
 }
 
 const Importer *

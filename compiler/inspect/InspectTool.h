@@ -7,6 +7,7 @@
 #define SINTER_COMPILER_INSPECT_INSPECTTOOL_H
 
 #include "compiler/driver/Driver.h"
+#include "compiler/verify/Bisect.h"
 
 #include "sinter/abi.h"
 
@@ -19,7 +20,7 @@ using PlanPage = std::string (*)(const sinter_artifact &artifact);
 /// Shows the contents of models, traces, libraries and trainers. Returns the
 /// exit code.
 int sinterInspect(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
-                  PlanPage planPage);
+                  PlanPage planPage, const RunFunctions &run);
 
 } // namespace sinter::compiler
 

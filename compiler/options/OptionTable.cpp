@@ -460,8 +460,14 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) { return readPath(v, o.remarks); }},
     {"--time-report", "", "prints the time of each phase, pass and kernel",
      kDebugGroup, kCompile, turnOn<&Options::timeReport>},
-    {"--verify", "numeric", "evaluates the program after every phase",
-     kDebugGroup, kCompile, nullptr},
+    {"--verify", "numeric",
+     "evaluates the program in float64 after every phase and compares it with "
+     "the model (exit 5 names the pass and the node)",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       o.verifiesNumbers = v == "numeric";
+       return o.verifiesNumbers ? "" : "expected numeric";
+     }},
     {"--tune", "", "measures alternatives", kDebugGroup, kCompile, nullptr},
     {"--lockfile", "FILE", "keeps the decisions of --tune", kDebugGroup,
      kCompile, nullptr},

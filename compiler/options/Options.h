@@ -122,7 +122,8 @@ struct Options {
   std::vector<std::string> plannedPrecisions;   // of its ops, as key=WORD
   std::string calibrate;                        // --calibrate: data; "" = none
   std::string stopAfter, dumpPhases, trace, remarks;
-  std::string deterministic; // "none", "run", ...; "" = not given: run
+  std::string deterministic;    // "none", "run", ...; "" = not given: run
+  bool verifiesNumbers = false; // --verify=numeric
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false;
   std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...

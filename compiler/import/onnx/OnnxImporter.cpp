@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Import.h"
+#include "compiler/import/onnx/ReducibleOnnx.h"
 
 using namespace sinter::compiler;
 
@@ -58,6 +59,16 @@ public:
         (options.train && !restoreParameters(*model, options, errors)))
       return nullptr;
     return std::make_shared<OnnxSource>(std::move(model));
+  }
+
+  std::unique_ptr<ReducibleModel>
+  readReducible(ModelFile file, ImportErrors &errors) const override {
+    if (file.isStdin()) {
+      errors.invalid(file.path + ": a model to be reduced must be a file");
+      return nullptr;
+    }
+    std::shared_ptr<OnnxModel> model = loadOnnxFile(file.path, errors);
+    return model ? makeReducible(*model, errors) : nullptr;
   }
 };
 

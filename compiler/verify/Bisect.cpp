@@ -1,0 +1,290 @@
+//===- Bisect.cpp - sinter-inspect bisect ---------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/verify/Bisect.h"
+
+#include "compiler/Phases.h"
+#include "compiler/base/Text.h"
+#include "compiler/checks/Check.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/MicroBatches.h"
+#include "compiler/emit/Jit.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/options/PrecisionPlan.h"
+#include "compiler/verify/DeviceCheck.h"
+#include "compiler/verify/NarrowCosts.h"
+#include "compiler/verify/NumericCheck.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+namespace {
+
+struct BisectOptions {
+  std::string inputs, device;
+  bool help = false;
+  std::vector<std::string> rest; // for parseOptions
+};
+
+} // namespace
+
+static int fail(const llvm::Twine &message, int code = kExitUsage) {
+  llvm::errs() << "sinter-inspect: error: " << message << "\n";
+  return code;
+}
+
+static void printBisectHelp() {
+  llvm::outs()
+      << "usage: sinter-inspect bisect MODEL [--inputs=in.npz] "
+         "[--device=DEVICE] [options of sinterc]\n\n"
+         "Evaluates the program after every phase, and names the phase, the "
+         "pass, the\napplication of a pattern, the op and the nodes that "
+         "change a result.\n\n"
+         "  --inputs=in.npz               values of inputs and states; what it "
+         "lacks is made up\n"
+         "  --device=DEVICE               the target: cpu, sim, cuda\n"
+         "  -o plan.json                  with --precision=bf16 or fp16: a "
+         "precision plan that\n"
+         "                                halves the error\n\n"
+         "Exit code 0: no result differs beyond its bound; 5: one does.\n";
+}
+
+/// Splits off the options that bisect has besides those of a compilation;
+/// returns what is wrong, "" if nothing.
+static std::string splitArguments(llvm::ArrayRef<std::string> arguments,
+                                  BisectOptions &options) {
+  auto take = [](StringRef name, StringRef value, std::string &into) {
+    if (value.empty())
+      return ("--" + name + ": expected a value").str();
+    if (!into.empty())
+      return ("--" + name + " is given twice").str();
+    into = value.str();
+    return std::string();
+  };
+  for (const std::string &argument : arguments) {
+    StringRef text = argument;
+    std::string wrong;
+    if (text.consume_front("--inputs="))
+      wrong = take("inputs", text, options.inputs);
+    else if (text.consume_front("--device="))
+      wrong = take("device", text, options.device);
+    else
+      options.rest.push_back(argument);
+    options.help |= argument == "--help";
+    if (!wrong.empty())
+      return wrong;
+  }
+  if (!options.device.empty())
+    options.rest.push_back("--target=" +
+                           StringRef(options.device).split(':').first.str());
+  return "";
+}
+
+/// The given arrays bind the sizes that the model and the options leave open.
+static void bindSizes(const SourceModel &model, const GivenArrays &given,
+                      const Options &options, CompileState &state) {
+  for (const ModelInput &input : model.inputs()) {
+    auto found = given.find(input.name);
+    bool isBound = llvm::any_of(state.shapes, [&](const auto &shape) {
+      return shape.first == input.name;
+    });
+    if (found == given.end() || isBound)
+      continue;
+    bool isOpen = !input.dims;
+    for (size_t i = 0; input.dims && i < input.dims->size(); ++i) {
+      const ModelInput::Dim &dim = (*input.dims)[i];
+      isOpen |= !dim.size && !(i == 0 && state.batch) &&
+                llvm::none_of(options.dims, [&](const auto &bound) {
+                  return bound.first == dim.symbol;
+                });
+    }
+    if (isOpen)
+      state.shapes.emplace_back(input.name, found->second.dims);
+  }
+}
+
+/// "1e-07"; "0" for nothing.
+static std::string number(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
+  return text;
+}
+
+static void reportPhases(const NumericCheck &check) {
+  llvm::outs() << "no difference beyond the bound: " << check.numCompared()
+               << " phases that change the program";
+  if (check.numGradients())
+    llvm::outs() << ", " << check.numGradients() << " gradient rules";
+  llvm::outs() << "; the largest error is " << number(check.largestRatio())
+               << " of its bound";
+  if (check.largestRatio() > 0)
+    llvm::outs() << ", after " << check.largestAfter();
+  llvm::outs() << "\n";
+}
+
+static int reportAgreement(const NumericCheck &check,
+                           const DeviceCheck &device) {
+  reportPhases(check);
+  llvm::outs() << device.numCommands()
+               << " commands on the device; the largest error is "
+               << number(device.largestRatio()) << " of its bound";
+  if (device.largestRatio() > 0)
+    llvm::outs() << ", of " << shown(device.largestAt());
+  llvm::outs() << "\n";
+  return kExitDone;
+}
+
+/// Why the program cannot run here, "" if it can.
+static std::string whyNotRun(const Options &options) {
+  const int64_t replicas = options.train.request.replicas;
+  return options.train.enabled && replicas > 1
+             ? "it is one of " + std::to_string(replicas) + " replicas"
+             : "";
+}
+
+/// Compiles the planned program, runs it and compares each command.
+static int checkDevice(const NumericCheck &check, Compilation &compilation,
+                       DeviceCheck &device, ProgramInputs &inputs,
+                       const RunFunctions &run) {
+  if (std::string why = whyNotRun(compilation.options); !why.empty()) {
+    reportPhases(check);
+    llvm::outs() << "not run on the device: " << why << "\n";
+    return kExitDone;
+  }
+  CompiledProgram program;
+  if (ExitCode code = compilation.emit(program))
+    return code;
+  auto jit = Jit::create(program);
+  if (!jit)
+    return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
+                kExitFailed);
+  std::string problem;
+  if (failed(device.run(compilation.module(), *(*jit)->artifact(), inputs,
+                        run.load, compilation.options.run.device, problem)))
+    return fail(problem, kExitDevice);
+  if (!device.finding())
+    return reportAgreement(check, device);
+  llvm::outs() << device.finding()->lines();
+  return kExitMismatch;
+}
+
+/// The error of the program that is compiled with a precision plan.
+static mlir::FailureOr<double>
+errorWithPlan(StringRef plan, const Compilation &compilation,
+              const GivenArrays &given, llvm::ArrayRef<TargetFactory> targets,
+              NarrowCosts &costs) {
+  Options options = compilation.options;
+  options.precisionPlan = plan.str();
+  options.output.clear();
+  if (!readPrecisionPlan(plan, options).empty())
+    return mlir::failure();
+  CompileState state = compilation.state.asTrial();
+  TargetSet set = createTargets(options, state, targets);
+  if (!set.main)
+    return mlir::failure();
+  Compilation trial(options, state, std::move(set));
+  trial.model = compilation.model;
+  if (trial.run(*findPhase("precision")) != kExitDone)
+    return mlir::failure();
+  ProgramInputs inputs(
+      given, options.train.enabled ? options.train.request.accumulate : 1);
+  return costs.errorOf(trial.module(), inputs);
+}
+
+/// Of a program in 16 bits: which nodes cost most accuracy; -o: a plan.
+static int reportCosts(NumericCheck &check, const Compilation &compilation,
+                       llvm::ArrayRef<TargetFactory> targets) {
+  const Options &options = compilation.options;
+  StringRef policy = options.precisionPolicy();
+  if (!check.rounded() || (policy != "bf16" && policy != "fp16"))
+    return options.output.empty()
+               ? int(kExitDone)
+               : fail("-o: a precision plan needs --precision=bf16 or fp16");
+  NarrowCosts costs(check.rounded(), check.inputs());
+  if (failed(costs.measure()))
+    return kExitFailed;
+  costs.print(llvm::outs(), policy);
+  if (options.output.empty())
+    return kExitDone;
+  const GivenArrays given = check.inputs().inputArrays();
+  std::string wrong = costs.writePlan(
+      options.output, policy, llvm::outs(), [&](StringRef plan) {
+        return errorWithPlan(plan, compilation, given, targets, costs);
+      });
+  return wrong.empty() ? int(kExitDone) : fail(wrong);
+}
+
+int compiler::bisect(llvm::ArrayRef<std::string> arguments,
+                     llvm::ArrayRef<TargetFactory> targets,
+                     const RunFunctions &run) {
+  BisectOptions own;
+  if (std::string wrong = splitArguments(arguments, own); !wrong.empty())
+    return fail(wrong);
+  if (own.help) {
+    printBisectHelp();
+    return kExitDone;
+  }
+  std::optional<const Options> parsed = parseOptions(
+      "sinter-inspect", kSinterInspect, kindsOf(targets), own.rest);
+  if (!parsed)
+    return kExitUsage;
+  // The program will run here: a simulated device checks what it does.
+  std::optional<Options> options(*parsed);
+  if (options->run.device.empty())
+    options->run.device = own.device.empty() && !options->targets.empty()
+                              ? options->targets.front()
+                              : own.device;
+  if (options->targets.size() > 1)
+    return fail("bisect takes only one target");
+  if (!options->output.empty())
+    if (std::string wrong = whyNotWritable(options->output, options->model);
+        !wrong.empty())
+      return fail(wrong);
+  GivenArrays given;
+  if (!own.inputs.empty())
+    if (std::string wrong = run.readArrays(own.inputs, given); !wrong.empty())
+      return fail(wrong);
+  if (std::string wrong = checkMicroBatches(*options); !wrong.empty())
+    return fail(wrong);
+  CompileState state(*options);
+  TargetSet set = createTargets(*options, state, targets);
+  if (!set.main)
+    return kExitUsage;
+  SharedModel model;
+  if (ExitCode code = readModel(*options, model))
+    return code;
+  bindSizes(*model, given, *options, state);
+  if (makeUpSizes(*model, *options, state))
+    noteMadeUpSizes(*options);
+  if (ExitCode code = splitBatch(*options, state, model, targets))
+    return code;
+  Compilation compilation(*options, std::move(state), std::move(set));
+  if (ExitCode code = compilation.checkOptions())
+    return code;
+  compilation.model = std::move(model);
+  NumericCheck check(*options, given);
+  std::optional<DeviceCheck> device;
+  compilation.afterPhase = [&](const Phase &phase, mlir::ModuleOp module,
+                               const PhaseContext &context) {
+    ExitCode code = check.after(phase, module, context);
+    if (code == kExitDone && StringRef(phase.name) == "remat")
+      device.emplace(module);
+    return code;
+  };
+  ExitCode code = compilation.run(*findPhase("plan"));
+  if (code == kExitMismatch && check.finding()) {
+    llvm::outs() << check.finding()->text();
+    return code;
+  }
+  if (code == kExitDone)
+    if (int failure =
+            checkDevice(check, compilation, *device, check.inputs(), run))
+      return failure;
+  return code ? int(code) : reportCosts(check, compilation, targets);
+}

@@ -1,0 +1,231 @@
+//===- CommandCheck.cpp - one run of an entry, command by command ---------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/verify/CommandCheck.h"
+
+#include "compiler/base/Text.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+using ir::Tensor;
+
+static constexpr int kTrials = 6;
+/// Functions are computed with an error of up to five roundings.
+static constexpr double kRoundings = 4;
+
+static bool overlap(const sinter_slice &a, const sinter_slice &b) {
+  return a.space == b.space && a.index == b.index &&
+         a.offsetBytes < b.offsetBytes + b.sizeBytes &&
+         b.offsetBytes < a.offsetBytes + a.sizeBytes;
+}
+
+static bool isWrittenBy(const sinter_command &command,
+                        const sinter_slice &slice) {
+  for (uint32_t k = command.numReads; k < command.numSlices; ++k)
+    if (overlap(command.slices[k], slice))
+      return true;
+  return false;
+}
+
+/// Whether a slice holds the last bytes of a value: contractions may read from
+/// an offset.
+static bool endsWith(const std::vector<char> &value,
+                     const std::vector<char> &slice) {
+  return slice.size() <= value.size() &&
+         std::equal(slice.rbegin(), slice.rend(), value.rbegin());
+}
+
+CommandCheck::CommandCheck(func::FuncOp function, const CommandFusions &fusions,
+                           const sinter_artifact &artifact,
+                           llvm::ArrayRef<Tensor> arguments)
+    : function(function), fusions(fusions), artifact(artifact) {
+  for (auto [argument, value] :
+       llvm::zip_equal(function.getArguments(), arguments))
+    values[argument] = value;
+}
+
+/// Constants and reshapes are not computed by commands.
+const Tensor *CommandCheck::valueOf(Value value) {
+  auto known = values.find(value);
+  if (known != values.end())
+    return &known->second;
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ir::FusionOpInterface>(op))
+    return nullptr;
+  SmallVector<Tensor> operands, results;
+  for (Value operand : op->getOperands()) {
+    const Tensor *one = valueOf(operand);
+    if (!one)
+      return nullptr;
+    operands.push_back(*one);
+  }
+  if (failed(ir::evaluateOp(op, operands, results)))
+    return nullptr;
+  for (auto [result, computed] : llvm::zip_equal(op->getResults(), results))
+    values[result] = std::move(computed);
+  return &values[value];
+}
+
+DeviceFinding CommandCheck::describe(const sinter_entry &entry,
+                                     uint32_t command, StringRef what,
+                                     const std::string &text) {
+  const sinter_command &row = entry.commands[command];
+  DeviceFinding finding{what.str(), "", "", row.label, text};
+  finding.command = std::to_string(command) + " of " + entry.name;
+  switch (row.kind) {
+  case SINTER_CMD_LAUNCH:
+    finding.name = artifact.kernels[row.launch.kernel].name;
+    break;
+  case SINTER_CMD_MATMUL:
+    finding.name = "matmul";
+    break;
+  case SINTER_CMD_CONV:
+    finding.name = "conv";
+    break;
+  case SINTER_CMD_ATTENTION:
+    finding.name = "attention";
+    break;
+  default:
+    break;
+  }
+  return finding;
+}
+
+DeviceFinding CommandCheck::planFinding(const sinter_entry &entry,
+                                        uint32_t before,
+                                        const sinter_slice &slice,
+                                        const std::string &text) {
+  for (uint32_t k = before; k-- > 0;)
+    if (isWrittenBy(entry.commands[k], slice)) {
+      std::string name = entry.commands[k].label;
+      return describe(entry, before < entry.numCommands ? before : k, "plan",
+                      text + "; command " + std::to_string(k) + " (" +
+                          shown(name) + ") wrote there last");
+    }
+  return describe(entry, before < entry.numCommands ? before : 0, "plan",
+                  text + "; no command wrote there");
+}
+
+std::optional<DeviceFinding>
+CommandCheck::checkOperands(const ObservedCommand &command, Operation *fusion) {
+  const sinter_command &row = command.entry.commands[command.index];
+  const bool isLaunch = row.kind == SINTER_CMD_LAUNCH;
+  std::vector<std::vector<char>> operands;
+  for (Value input : fusion->getOperands())
+    operands.push_back(valueOf(input)->toBytes());
+  for (uint32_t k = 0; k < row.numReads; ++k) {
+    const sinter_slice &slice = row.slices[k];
+    if (isWrittenBy(row, slice) || (isLaunch && k >= operands.size()))
+      continue;
+    std::vector<char> bytes;
+    if (std::string wrong = command.read(k, bytes); !wrong.empty())
+      return describe(command.entry, command.index, "device", wrong);
+    // Truth values that library calls keep are packed.
+    bool isRight =
+        isLaunch ? bytes.size() != operands[k].size() || bytes == operands[k]
+                 : llvm::any_of(operands, [&](const std::vector<char> &value) {
+                     return endsWith(value, bytes) ||
+                            (value.size() > bytes.size() &&
+                             value.size() / 8 <= bytes.size());
+                   });
+    if (!isRight)
+      return planFinding(command.entry, command.index, slice,
+                         "operand " + std::to_string(k) +
+                             " does not hold the value that was computed for "
+                             "it");
+  }
+  return std::nullopt;
+}
+
+std::optional<DeviceFinding>
+CommandCheck::checkResults(const ObservedCommand &command, Operation *fusion,
+                           llvm::ArrayRef<Tensor> operands) {
+  Block &body = cast<ir::FusionOpInterface>(fusion).getBody().front();
+  const sinter_command &row = command.entry.commands[command.index];
+  EvaluationOptions options;
+  options.rounding = ir::Rounding::each_op;
+  auto expected = evaluate(body, operands, options);
+  if (failed(expected))
+    return describe(command.entry, command.index, "device",
+                    "its fusion cannot be evaluated");
+  std::vector<SmallVector<Tensor>> trials;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    options.noise = Noise{static_cast<uint64_t>(trial) + 1, kRoundings, true};
+    auto noisy = evaluate(body, operands, options);
+    if (failed(noisy))
+      return std::nullopt;
+    trials.push_back(std::move(*noisy));
+  }
+
+  std::vector<std::vector<char>> written;
+  for (uint32_t k = row.numReads; k < row.numSlices; ++k)
+    if (row.slices[k].space != SINTER_SPACE_CONTROL) // not a ticket
+      if (std::string wrong = command.read(k, written.emplace_back());
+          !wrong.empty())
+        return describe(command.entry, command.index, "device", wrong);
+  const bool isLaunch = row.kind == SINTER_CMD_LAUNCH;
+  for (auto [number, result] : llvm::enumerate(fusion->getResults())) {
+    SmallVector<Tensor> noisy;
+    for (SmallVector<Tensor> &trial : trials)
+      noisy.push_back(std::move(trial[number]));
+    Bounded bounded = Bounded::of((*expected)[number], noisy);
+    std::optional<Difference> best;
+    const auto type = bounded.value.type();
+    for (auto [k, bytes] : llvm::enumerate(written)) {
+      // Library calls have an order of their own.
+      if ((isLaunch && k != number) ||
+          static_cast<int64_t>(bytes.size()) !=
+              type.getNumElements() *
+                  ir::elementSizeBytes(type.getElementType()))
+        continue;
+      Tensor value = Tensor::fromBytes(type, bytes.data());
+      Difference difference = compare(value, bounded);
+      if (best && best->ratio <= difference.ratio)
+        continue;
+      best = difference;
+      values[result] = std::move(value);
+    }
+    if (!best) { // stored in another form, which only other calls read
+      values[result] = bounded.value;
+      continue;
+    }
+    if (best->ratio > 1)
+      return describe(command.entry, command.index,
+                      isLaunch ? "kernel" : "library call",
+                      "result " + std::to_string(number) + ": " +
+                          best->text(type.getShape()));
+    if (best->ratio > largestRatio) {
+      largestRatio = best->ratio;
+      largestAt = row.label;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<DeviceFinding>
+CommandCheck::check(const ObservedCommand &command) {
+  Operation *fusion = fusions[command.index];
+  if (!fusion)
+    return std::nullopt;
+  SmallVector<Tensor> operands;
+  for (Value input : fusion->getOperands()) {
+    const Tensor *value = valueOf(input);
+    if (!value)
+      return describe(command.entry, command.index, "plan",
+                      "it runs before a command that computes an operand");
+    operands.push_back(*value);
+  }
+  auto finding = checkOperands(command, fusion);
+  return finding ? finding : checkResults(command, fusion, operands);
+}
+
+std::optional<Tensor> CommandCheck::result(unsigned index) {
+  const Tensor *value =
+      valueOf(function.getBody().front().getTerminator()->getOperand(index));
+  return value ? std::optional(*value) : std::nullopt;
+}

@@ -1,0 +1,59 @@
+//===- CommandCheck.h - one run of an entry, command by command -*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Follows the commands of an entry in the function that it was made of: knows
+// the value behind each slice and compares results with the evaluation of their
+// fusions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_VERIFY_COMMANDCHECK_H
+#define SINTER_COMPILER_VERIFY_COMMANDCHECK_H
+
+#include "compiler/verify/DeviceCheck.h"
+
+namespace sinter::compiler {
+
+/// The fusion of each command of an entry; null for copies, fills and events.
+using CommandFusions = std::vector<mlir::Operation *>;
+
+class CommandCheck {
+public:
+  /// `arguments` are the values of the function's arguments when the run
+  /// begins.
+  CommandCheck(mlir::func::FuncOp function, const CommandFusions &fusions,
+               const sinter_artifact &artifact,
+               llvm::ArrayRef<ir::Tensor> arguments);
+
+  /// Nothing if the command did what it should.
+  std::optional<DeviceFinding> check(const ObservedCommand &command);
+  /// After the run: the value that result `index` of the function should have.
+  /// Nothing if a command that computes it has not run.
+  std::optional<ir::Tensor> result(unsigned index);
+  /// The last command of the entry that wrote these bytes; a finding of the
+  /// plan about them.
+  DeviceFinding planFinding(const sinter_entry &entry, uint32_t before,
+                            const sinter_slice &slice, const std::string &text);
+
+  double largestRatio = 0;
+  std::string largestAt;
+
+private:
+  const ir::Tensor *valueOf(mlir::Value value);
+  std::optional<DeviceFinding> checkOperands(const ObservedCommand &command,
+                                             mlir::Operation *fusion);
+  std::optional<DeviceFinding>
+  checkResults(const ObservedCommand &command, mlir::Operation *fusion,
+               llvm::ArrayRef<ir::Tensor> operands);
+  DeviceFinding describe(const sinter_entry &entry, uint32_t command,
+                         llvm::StringRef what, const std::string &text);
+
+  mlir::func::FuncOp function;
+  const CommandFusions &fusions;
+  const sinter_artifact &artifact;
+  llvm::DenseMap<mlir::Value, ir::Tensor> values;
+};
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_VERIFY_COMMANDCHECK_H

@@ -1,0 +1,163 @@
+//===- NarrowCosts.cpp - what rounding to 16 bits costs -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/verify/NarrowCosts.h"
+
+#include "compiler/base/Text.h"
+#include "compiler/options/PrecisionPlan.h"
+#include "ir/Locations.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+using ir::Tensor;
+
+/// How many nodes are printed.
+static constexpr size_t kShown = 10;
+
+static bool narrows(ir::CastOp cast) {
+  auto from = dyn_cast<FloatType>(cast.getX().getType().getElementType()),
+       to = dyn_cast<FloatType>(cast.getType().getElementType());
+  return from && to && to.getWidth() < from.getWidth();
+}
+
+static double sizeOf(const Tensor &value, const Tensor *less) {
+  double sum = 0;
+  for (size_t i = 0; i < value.floats.size(); ++i) {
+    double number = value.floats[i] - (less ? less->floats[i] : 0);
+    sum += std::isfinite(number) ? number * number : 0;
+  }
+  return value.floats.empty()
+             ? 0
+             : std::sqrt(sum / static_cast<double>(value.floats.size()));
+}
+
+double NarrowCosts::scaleOf(StringRef result, const Tensor &value) {
+  for (auto state : module.getOps<ir::StateOp>())
+    if (result.starts_with("state " + quoted(state.getSymName()) + " ") &&
+        state.getRole() != ir::StateRole::rounded)
+      return sizeOf(value, &inputs.state(module, state.getSymName()));
+  return sizeOf(value, nullptr);
+}
+
+FailureOr<double>
+NarrowCosts::errorWhere(llvm::function_ref<bool(StringRef)> rounds) {
+  EvaluationOptions options;
+  options.isExactCast = [&](Operation *cast) {
+    return narrows(mlir::cast<ir::CastOp>(cast)) &&
+           !rounds(ir::joinedNodeNames(cast->getLoc()));
+  };
+  auto results = runProgram(module, inputs, options);
+  if (failed(results))
+    return failure();
+  return errorOf(*results);
+}
+
+FailureOr<double> NarrowCosts::errorOf(ModuleOp other, ProgramInputs &its) {
+  auto results = runProgram(other, its, {});
+  if (failed(results))
+    return failure();
+  return errorOf(*results);
+}
+
+double NarrowCosts::errorOf(const ProgramResults &results) {
+  double largest = 0;
+  for (auto &[name, value] : results) {
+    auto right = exact.find(name);
+    if (right == exact.end() || !value.isFloat())
+      continue;
+    const double scale = scaleOf(name, right->second);
+    if (scale > 0)
+      largest = std::max(largest, sizeOf(value, &right->second) / scale);
+  }
+  return largest;
+}
+
+LogicalResult NarrowCosts::measure() {
+  EvaluationOptions options;
+  options.isExactCast = [](Operation *cast) {
+    return narrows(mlir::cast<ir::CastOp>(cast));
+  };
+  auto found = runProgram(module, inputs, options);
+  if (failed(found))
+    return failure();
+  exact = std::move(*found);
+  auto all = errorWhere([](StringRef) { return true; });
+  if (failed(all))
+    return failure();
+  whole = *all;
+  llvm::SetVector<StringRef> names;
+  llvm::StringSet<> owned;
+  module.walk([&](ir::CastOp cast) {
+    if (narrows(cast))
+      names.insert(
+          owned.insert(ir::joinedNodeNames(cast.getLoc())).first->getKey());
+  });
+  for (StringRef name : names) {
+    auto error = errorWhere([&](StringRef other) { return other == name; });
+    if (failed(error))
+      return failure();
+    nodes.push_back({name.str(), *error});
+  }
+  llvm::stable_sort(
+      nodes, [](const Node &a, const Node &b) { return a.error > b.error; });
+  return success();
+}
+
+void NarrowCosts::print(llvm::raw_ostream &os, StringRef policy) const {
+  os << "in " << policy << " results are off by up to "
+     << llvm::format("%.3g", whole) << " of their size; of " << nodes.size()
+     << " nodes that round, these cost most alone:\n";
+  for (const Node &node : llvm::ArrayRef(nodes).take_front(kShown))
+    os << llvm::format("  %-9.3g ", node.error) << shown(node.names, 200)
+       << "\n";
+}
+
+std::string NarrowCosts::writePlan(
+    StringRef path, StringRef policy, llvm::raw_ostream &os,
+    llvm::function_ref<FailureOr<double>(StringRef path)> errorWith) {
+  // Other ops round when a node no longer does, so each plan is tried.
+  for (size_t count = 1;; count *= 2) {
+    count = std::min(count, nodes.size());
+    llvm::StringSet<> kept;
+    for (const Node &node : llvm::ArrayRef(nodes).take_front(count)) {
+      llvm::SmallVector<StringRef> names;
+      StringRef(node.names).split(names, ',');
+      for (StringRef name : names)
+        kept.insert(name);
+    }
+    std::vector<passes::PrecisionEntry> entries =
+        passes::precisionReport(module);
+    auto isKept = [&](StringRef node) {
+      llvm::SmallVector<StringRef> names;
+      node.split(names, ',');
+      return llvm::any_of(names,
+                          [&](StringRef name) { return kept.contains(name); });
+    };
+    for (passes::PrecisionEntry &entry : entries)
+      if (isKept(entry.node) && entry.precision == policy) {
+        entry.precision = "fp32";
+        entry.reason = "it costs much accuracy";
+      }
+    std::string wrong = writePrecisionPlan(path, policy, entries);
+    if (!wrong.empty())
+      return wrong;
+    FailureOr<double> error = errorWith(path);
+    if (failed(error))
+      return shown(path) + ": the model cannot be compiled with this plan";
+    if (*error > whole / 2 && count < nodes.size())
+      continue;
+    os << shown(path) << ": keeps " << count
+       << " of these nodes in float32; with it results are off by up to "
+       << llvm::format("%.3g", *error) << "\n";
+    return "";
+  }
+}
