@@ -8,7 +8,8 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvdisasm, nvidia-driver, cudnn.
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvdisasm, nvidia-driver, cudnn,
+chromium.
 """
 
 import ctypes
@@ -80,6 +81,8 @@ if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
 if os.environ.get("SINTER_NVDISASM") or shutil.which("nvdisasm"):
     config.available_features.add("nvdisasm")
     config.environment["SINTER_NVDISASM"] = os.environ.get("SINTER_NVDISASM", "")
+if any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+    config.available_features.add("chromium")
 try:
     ctypes.CDLL("libcuda.so.1")
     config.available_features.add("nvidia-driver")

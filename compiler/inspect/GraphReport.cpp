@@ -128,77 +128,6 @@ static void printDot(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
   os << "}\n";
 }
 
-static std::string escapedHtml(StringRef text) {
-  std::string result;
-  for (char c : text)
-    switch (c) {
-    case '<':
-      result += "&lt;";
-      break;
-    case '>':
-      result += "&gt;";
-      break;
-    case '&':
-      result += "&amp;";
-      break;
-    case '"':
-      result += "&quot;";
-      break;
-    default:
-      result += c;
-    }
-  return result;
-}
-
-static const char *const kPageHead = R"(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Sinter graph</title><style>
-body{font:14px/1.4 system-ui,sans-serif;margin:1.5rem;color:#222}
-table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;vertical-align:top}
-tr:nth-child(even){background:#f4f5f7}tr:target{background:#ffefb5}
-code{font-family:ui-monospace,monospace}input{font:inherit;padding:.3rem;width:24rem}
-.names{color:#666}</style></head><body>
-<p><input id="search" placeholder="op, node name or type" aria-label="search"></p>
-)";
-static const char *const kPageTail = R"(<script>
-document.getElementById('search').addEventListener('input', e => {
-  const text = e.target.value.toLowerCase();
-  for (const row of document.querySelectorAll('tbody tr'))
-    row.hidden = !row.textContent.toLowerCase().includes(text);
-});
-</script></body></html>
-)";
-
-static void printHtml(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
-  os << kPageHead;
-  for (auto [g, graph] : llvm::enumerate(graphs)) {
-    std::vector<std::vector<unsigned>> users(graph.nodes.size());
-    for (auto [i, node] : llvm::enumerate(graph.nodes))
-      for (const Edge &edge : node.operands)
-        if (users[edge.from].empty() || users[edge.from].back() != i)
-          users[edge.from].push_back(i);
-    auto link = [&](unsigned i) {
-      os << "<a href=\"#n" << g << "_" << i << "\">" << i << "</a> ";
-    };
-    os << "<h1><code>@" << escapedHtml(graph.name) << "</code></h1>\n<table>"
-       << "<thead><tr><th>#</th><th>op</th><th>nodes</th><th>type</th>"
-       << "<th>from</th><th>to</th></tr></thead><tbody>\n";
-    for (auto [i, node] : llvm::enumerate(graph.nodes)) {
-      os << "<tr id=\"n" << g << "_" << i << "\"><td>" << i << "</td><td><code>"
-         << escapedHtml(node.op) << "</code></td><td class=\"names\">"
-         << escapedHtml(node.names) << "</td><td><code>"
-         << escapedHtml(node.types) << "</code></td><td>";
-      for (const Edge &edge : node.operands)
-        link(edge.from);
-      os << "</td><td>";
-      for (unsigned user : users[i])
-        link(user);
-      os << "</td></tr>\n";
-    }
-    os << "</tbody></table>\n";
-  }
-  os << kPageTail;
-}
-
 static json::Value jsonText(StringRef text) {
   return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
 }
@@ -231,8 +160,6 @@ void compiler::printGraph(mlir::ModuleOp module, GraphForm form,
   switch (form) {
   case GraphForm::Dot:
     return printDot(graphs, os);
-  case GraphForm::Html:
-    return printHtml(graphs, os);
   case GraphForm::Json:
     return printJson(graphs, os);
   }

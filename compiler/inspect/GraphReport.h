@@ -13,8 +13,6 @@ namespace sinter::compiler {
 
 enum class GraphForm {
   Dot,  // for Graphviz
-  Html, // one self-contained page, with a search for nodes and links along the
-        // edges
   Json, // {"functions": [{"name", "nodes": [{"id", "op", "type", "names",
         // "operands"}]}]}
 };

@@ -16,8 +16,7 @@ using namespace sinter::compiler;
 std::unique_ptr<Compilation>
 compiler::compileToInspect(const Options &options, const Phase &last,
                            llvm::ArrayRef<TargetFactory> targets,
-                           ExitCode &code, bool notesSizes,
-                           bool keepsTrace) {
+                           ExitCode &code, bool notesSizes, bool keepsTrace) {
   code = kExitUsage;
   if (std::string wrong = checkMicroBatches(options); !wrong.empty()) {
     reportError(options, wrong);

@@ -16,7 +16,6 @@
 #include "compiler/inspect/KernelView.h"
 #include "ir/exec/Exec.h"
 
-
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;

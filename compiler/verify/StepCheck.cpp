@@ -111,13 +111,12 @@ private:
       }
       gradients[name] = std::move(gradient);
     }
-    const double scale =
-        request.clipNorm > 0
-            ? std::min(1.0, norm / (std::sqrt(squares) + 1e-6))
-            : 1;
+    const double scale = request.clipNorm > 0
+                             ? std::min(1.0, norm / (std::sqrt(squares) + 1e-6))
+                             : 1;
     for (auto &[name, value] : gradients)
-      for (auto [slope, number] : llvm::zip_equal(
-               value.floats, inputs.state(module, name).floats))
+      for (auto [slope, number] :
+           llvm::zip_equal(value.floats, inputs.state(module, name).floats))
         slope = number - lr * scale * slope;
     return gradients;
   }
@@ -165,8 +164,7 @@ FailureOr<std::optional<GradientCheck::Wrong>>
 compiler::checkStepParts(ModuleOp module, const BuildTrainingOptions &request,
                          ProgramInputs &inputs) {
   const bool isRandom =
-      module
-          .walk([](ir::DropoutOp) { return WalkResult::interrupt(); })
+      module.walk([](ir::DropoutOp) { return WalkResult::interrupt(); })
           .wasInterrupted();
   if (isRandom)
     return std::optional<GradientCheck::Wrong>();

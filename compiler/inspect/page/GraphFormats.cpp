@@ -1,0 +1,304 @@
+//===- GraphFormats.cpp - programs for other viewers ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/page/GraphFormats.h"
+
+#include "compiler/inspect/page/OpText.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+static std::string utf8(StringRef text) {
+  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
+}
+
+static std::string joined(const std::vector<std::string> &nodes) {
+  return utf8(llvm::join(nodes, ","));
+}
+
+static StringRef kindOf(const OpText &op) {
+  return StringRef(op.text).take_until([](char c) { return c == ' '; });
+}
+
+static bool isHead(const OpText &op) {
+  return StringRef(op.text).starts_with("^");
+}
+
+// Whether `text` is of a function or a planned program.
+static bool isGraph(StringRef text) {
+  return text.starts_with("func.func") || text.starts_with("exec.program");
+}
+
+// Where the operands that a command writes begin: those behind "->".
+static unsigned numReads(const OpText &op) {
+  return StringRef(op.text).split("->").first.count('%');
+}
+
+//===----------------------------------------------------------------------===//
+// Model Explorer
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// One graph of Model Explorer.
+class ExplorerGraph {
+public:
+  explicit ExplorerGraph(StringRef text) : ops_(readOps(text)) {}
+  void write(json::OStream &out, StringRef id);
+
+private:
+  void addEdges(unsigned i);
+  void node(json::OStream &out, unsigned i);
+  std::string namespaceOf(unsigned i) const;
+
+  std::vector<OpText> ops_;
+  std::vector<unsigned> parents_;
+  std::vector<std::vector<ValueUse>> edges_; // into each op
+};
+
+} // namespace
+
+// An argument of a kernel's block is the operand of the kernel. The writer of a
+// buffer is the source for its readers.
+void ExplorerGraph::addEdges(unsigned i) {
+  const OpText &op = ops_[i];
+  bool isCommand = kindOf(op).starts_with("exec.");
+  for (auto [k, use] : llvm::enumerate(op.operands)) {
+    if (isCommand && k >= numReads(op))
+      break;
+    ValueUse source = use;
+    for (unsigned hops = 0; hops < 8 && source.number < 0; ++hops) {
+      unsigned owner =
+          isHead(ops_[source.op]) ? parents_[source.op] : source.op;
+      size_t place = -1 - source.number;
+      if (owner == source.op || place >= ops_[owner].operands.size())
+        break;
+      source = ops_[owner].operands[place];
+    }
+    if (source.op != i && source.number >= 0)
+      edges_[i].push_back(source);
+  }
+  if (!isCommand || kindOf(op) == "exec.buffer")
+    return;
+  // From now on, who reads the buffer reads this command's result.
+  for (unsigned k = numReads(op); k < op.operands.size(); ++k)
+    for (unsigned j = i + 1; j < ops_.size(); ++j)
+      for (ValueUse &use : ops_[j].operands)
+        if (use == op.operands[k] && use.op != i)
+          use = {i, static_cast<int>(k)};
+}
+
+std::string ExplorerGraph::namespaceOf(unsigned i) const {
+  const OpText &op = ops_[i];
+  if (op.depth > 1 && parents_[i] != i) {
+    unsigned parent = parents_[i];
+    std::string around = namespaceOf(parent);
+    return around + (around.empty() ? "" : "/") +
+           utf8(kindOf(ops_[parent]).split('.').second) + " " +
+           std::to_string(parent);
+  }
+  if (op.nodes.empty())
+    return "";
+  StringRef name = StringRef(op.nodes.front()).trim('/');
+  return utf8(name.contains('/') ? name.rsplit('/').first : StringRef());
+}
+
+void ExplorerGraph::node(json::OStream &out, unsigned i) {
+  const OpText &op = ops_[i];
+  out.attribute("id", std::to_string(i));
+  out.attribute("label", utf8(kindOf(op)));
+  out.attribute("namespace", namespaceOf(i));
+  out.attributeArray("incomingEdges", [&] {
+    for (auto [k, source] : llvm::enumerate(edges_[i]))
+      out.object([&] {
+        out.attribute("sourceNodeId", std::to_string(source.op));
+        out.attribute("sourceNodeOutputId", std::to_string(source.number));
+        out.attribute("targetNodeInputId", std::to_string(k));
+      });
+  });
+  out.attributeArray("attrs", [&] {
+    for (auto [key, value] :
+         {std::pair("nodes", joined(op.nodes)), std::pair("op", utf8(op.text))})
+      out.object([&, key = key, value = value] {
+        out.attribute("key", key);
+        out.attribute("value", value);
+      });
+  });
+}
+
+void ExplorerGraph::write(json::OStream &out, StringRef id) {
+  edges_.resize(ops_.size());
+  parents_.resize(ops_.size());
+  std::vector<unsigned> around; // by depth
+  for (auto [i, op] : llvm::enumerate(ops_)) {
+    around.resize(op.depth, 0);
+    parents_[i] = around.empty() ? i : around.back();
+    around.push_back(i);
+  }
+  for (unsigned i = 0; i < ops_.size(); ++i)
+    addEdges(i);
+  out.attribute("id", utf8(id));
+  out.attributeArray("nodes", [&] {
+    for (unsigned i = 0; i < ops_.size(); ++i)
+      if (ops_[i].depth && !isHead(ops_[i]))
+        out.object([&] { node(out, i); });
+  });
+}
+
+void compiler::writeModelExplorer(const std::vector<PageProgram> &programs,
+                                  llvm::raw_ostream &os) {
+  json::OStream out(os);
+  auto graphsOf = [&](const Trace &trace, StringRef prefix) {
+    std::map<std::string, std::string> changed; // in this phase
+    for (size_t i = 0; i < trace.steps.size(); ++i) {
+      const TraceStep &step = trace.steps[i];
+      for (const TraceChange &change : step.changes)
+        changed[change.symbol] = change.text;
+      if (i + 1 < trace.steps.size() && trace.steps[i + 1].phase == step.phase)
+        continue;
+      for (const auto &[symbol, text] : changed)
+        if (isGraph(text))
+          out.object([&] {
+            ExplorerGraph(text).write(
+                out, (prefix + step.phase + " @" + symbol).str());
+          });
+      changed.clear();
+    }
+  };
+  out.object([&] {
+    out.attribute("label", utf8(programs.front().title));
+    out.attributeArray("graphs", [&] {
+      for (const PageProgram &program : programs)
+        graphsOf(program.trace,
+                 programs.size() > 1 ? program.title + " " : std::string());
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Trace events
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Buffer {
+  unsigned place;
+  int64_t bytes;
+  unsigned first = ~0u, last = 0; // commands
+};
+} // namespace
+
+// "exec.buffer arena[0] 27648 + 6912 : type"
+static std::optional<Buffer> arenaBuffer(const OpText &op) {
+  StringRef text = op.text;
+  Buffer buffer;
+  uint64_t offset = 0;
+  if (!text.consume_front("exec.buffer arena[") ||
+      text.consumeInteger(10, buffer.place) || !text.consume_front("] ") ||
+      text.consumeInteger(10, offset) || !text.consume_front(" + ") ||
+      text.consumeInteger(10, buffer.bytes))
+    return std::nullopt;
+  return buffer;
+}
+
+// The commands of a program and its buffers in arenas.
+static std::vector<const OpText *>
+commandsOf(const std::vector<OpText> &ops,
+           std::map<unsigned, Buffer> &buffers) {
+  std::vector<const OpText *> commands;
+  for (auto [i, op] : llvm::enumerate(ops)) {
+    if (op.depth != 1)
+      continue;
+    if (kindOf(op) == "exec.buffer") {
+      if (std::optional<Buffer> buffer = arenaBuffer(op))
+        buffers[i] = *buffer;
+      continue;
+    }
+    for (ValueUse use : op.operands)
+      if (auto found = buffers.find(use.op); found != buffers.end()) {
+        Buffer &buffer = found->second;
+        buffer.first = std::min<unsigned>(buffer.first, commands.size());
+        buffer.last = commands.size();
+      }
+    commands.push_back(&op);
+  }
+  return commands;
+}
+
+static void writeProgramEvents(json::OStream &out, StringRef symbol,
+                               StringRef text, unsigned pid,
+                               const std::vector<double> &micros) {
+  std::vector<OpText> ops = readOps(text);
+  std::map<unsigned, Buffer> buffers;
+  std::vector<const OpText *> commands = commandsOf(ops, buffers);
+  // A profile is of one program; its last command has the last time.
+  bool isProfiled = micros.size() == commands.size();
+  out.object([&] {
+    out.attribute("name", "process_name");
+    out.attribute("ph", "M");
+    out.attribute("pid", pid);
+    out.attributeObject("args", [&] {
+      out.attribute("name", utf8(("@" + symbol).str()) +
+                                (isProfiled ? "" : ", 1 us for each command"));
+    });
+  });
+  double time = 0;
+  for (auto [i, op] : llvm::enumerate(commands)) {
+    double duration = isProfiled ? micros[i] : 1;
+    out.object([&, i = i, op = op] {
+      out.attribute("name",
+                    op->nodes.empty() ? utf8(kindOf(*op)) : joined(op->nodes));
+      out.attribute("cat", utf8(kindOf(*op)));
+      out.attribute("ph", "X");
+      out.attribute("ts", time);
+      out.attribute("dur", duration);
+      out.attribute("pid", pid);
+      out.attribute("tid", 0);
+      out.attributeObject("args", [&] {
+        out.attribute("command", int64_t(i));
+        out.attribute("op", utf8(op->text));
+      });
+    });
+    int64_t live = 0;
+    for (auto &[id, buffer] : buffers)
+      live += buffer.first <= i && i <= buffer.last ? buffer.bytes : 0;
+    out.object([&] {
+      out.attribute("name", "arena");
+      out.attribute("ph", "C");
+      out.attribute("ts", time);
+      out.attribute("pid", pid);
+      out.attributeObject("args", [&] { out.attribute("live bytes", live); });
+    });
+    time += duration;
+  }
+}
+
+void compiler::writeTraceEvents(const PageProgram &program,
+                                llvm::raw_ostream &os) {
+  json::OStream out(os);
+  out.object([&] {
+    out.attributeArray("traceEvents", [&] {
+      unsigned pid = 0;
+      for (const auto &[symbol, text] :
+           program.trace.before(program.trace.steps.size()))
+        if (StringRef(text).starts_with("exec.program"))
+          writeProgramEvents(out, symbol, text, pid++, program.commandMicros);
+    });
+  });
+}
+
+std::vector<size_t> compiler::commandCounts(const Trace &trace) {
+  std::vector<size_t> counts;
+  for (const auto &[symbol, text] : trace.before(trace.steps.size()))
+    if (StringRef(text).starts_with("exec.program")) {
+      std::vector<OpText> ops = readOps(text);
+      std::map<unsigned, Buffer> buffers;
+      counts.push_back(commandsOf(ops, buffers).size());
+    }
+  return counts;
+}

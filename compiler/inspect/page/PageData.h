@@ -1,0 +1,50 @@
+//===- PageData.h - what the page shows, as JSON ----------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_PAGE_PAGEDATA_H
+#define SINTER_COMPILER_INSPECT_PAGE_PAGEDATA_H
+
+#include "compiler/trace/Trace.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace sinter::compiler {
+
+/// A program to show.
+struct PageProgram {
+  std::string title; // the file's name
+  Trace trace;
+  /// The code of each kernel by its form ("llvm", "ptx", "asm") and symbol.
+  std::map<std::string, std::map<std::string, std::string>> code;
+  /// More about kernels (registers, FLOPs, ...): {symbol: {name: value}}.
+  llvm::json::Object kernels;
+  /// The mean microseconds of each command of the program that was profiled;
+  /// empty without a profile.
+  std::vector<double> commandMicros;
+  /// Numbers of nodes that the page can show as colors: {title: {node: n}}.
+  llvm::json::Object overlays;
+};
+
+/// Writes the JSON value that docs/debugging.md describes.
+void writePageData(const std::vector<PageProgram> &programs,
+                   llvm::raw_ostream &os);
+
+/// Reads trace events of `sinter-run --trace-events`. Returns "" on success,
+/// else what is wrong with `text`.
+std::string readProfile(llvm::StringRef text, std::vector<double> &micros);
+
+/// Reads {title: {node: number}}. Returns "" on success, else what is wrong
+/// with `text`.
+std::string readOverlays(llvm::StringRef text, llvm::json::Object &overlays);
+
+/// Splits the text of several kernels, as Compilation::kernelText returns it,
+/// into one for each function: LLVM IR at its "define", PTX at its ".entry".
+/// What a kernel shares with others (declarations, attributes) is left out.
+std::map<std::string, std::string> splitLlvm(llvm::StringRef text);
+std::map<std::string, std::string> splitPtx(llvm::StringRef text);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_PAGE_PAGEDATA_H

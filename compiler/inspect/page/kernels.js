@@ -1,0 +1,61 @@
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+// The kernels and their code.
+'use strict';
+
+class KernelPanes {
+  constructor(app) { this.app = app; }
+
+  // The table of generated kernels and library calls.
+  fillTable() {
+    const {program} = this.app.side;
+    const filter = byId('kernelFilter').value.toLowerCase();
+    const timeOf = kernel => kernel.commands.reduce((sum, {plan, index}) => sum + (plan.micros[index] || 0), 0);
+    const kernels = program.kernels();
+    const hasTimes = kernels.some(timeOf);
+    const rows = kernels.filter(kernel => !filter || kernel.name.toLowerCase().includes(filter) || [...kernel.nodes].some(name => name.toLowerCase().includes(filter)));
+    if (hasTimes)
+      rows.sort((a, b) => timeOf(b) - timeOf(a));
+    const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'uses'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
+    for (const kernel of rows) {
+      const nodes = [...kernel.nodes];
+      const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${value}`).join(', ');
+      table.append(element('tr', {onclick: () => this.app.showKernel(kernel.name)},
+                           element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
+                           element('td', {class: 'number'}, String(kernel.commands.length)),
+                           hasTimes ? element('td', {class: 'number'}, timeOf(kernel).toFixed(1)) : null,
+                           element('td', {class: 'faint'}, shown(nodes.slice(0, 6).join(', ')) + (nodes.length > 6 ? ` and ${nodes.length - 6} more` : ''))));
+    }
+    byId('kernelTable').replaceChildren(table);
+    byId('kernelTotals').textContent = `${rows.length} of ${kernels.length}`;
+  }
+
+  // The code of the chosen kernel, below its nodes.
+  fillCode() {
+    const {program} = this.app.side, name = byId('kernel').value;
+    const kernel = program.kernels().find(each => each.name === name);
+    byId('codeNodes').replaceChildren(...(kernel ? [...kernel.nodes].slice(0, MOST_LISTED).flatMap(node => [nodeLink(this.app, node), ' ']) : []));
+    const forms = Object.keys(program.code).filter(form => program.code[form][name] !== undefined);
+    if (program.versions.has(name))
+      forms.unshift('ir');
+    const select = byId('codeForm');
+    const chosen = forms.includes(select.value) ? select.value : forms.includes('llvm') ? 'llvm' : forms[0];
+    select.replaceChildren(...forms.map(form => element('option', {value: form}, {ir: 'IR', llvm: 'LLVM IR', ptx: 'PTX', asm: 'assembly', sass: 'SASS'}[form] || form)));
+    select.value = chosen || '';
+    byId('code').textContent = !forms.length ? this.callsOf(name)
+      : chosen === 'ir' ? this.irOf(name) : program.code[chosen][name];
+  }
+
+  // What a library does, in place of code.
+  callsOf(name) {
+    const kernel = this.app.side.program.kernels().find(each => each.name === name);
+    return !kernel ? '' : kernel.isGenerated ? 'The trace has no code of kernels; sinter-inspect view MODEL has.'
+      : ['A library call or a copy: no code is generated for it.', ...kernel.commands.map(({plan, index, command}) =>
+        `\n@${plan.symbol} command ${index}:\n${shown(command.op.line)}`)].join('\n');
+  }
+
+  irOf(symbol) {
+    const {program} = this.app.side;
+    const ops = program.ops(symbol, program.steps.length - 1) || [];
+    return ops.map(op => '  '.repeat(op.depth) + shown(op.line) + (op.nodes.length ? `   // ${shown(op.nodes.join(', '))}` : '')).join('\n');
+  }
+}
