@@ -135,6 +135,7 @@ void ProgramWriter::step(const TraceStep &step) {
         names(remark.nodes);
         out_.value(number(remark.text));
         out_.value(remark.count);
+        names(remark.with);
       });
   });
 }

@@ -211,9 +211,9 @@ class Program {
   }
 
   remarks(number) {
-    return this.steps[number].remarks.map(([pass, kind, nodes, text, count]) => ({
+    return this.steps[number].remarks.map(([pass, kind, nodes, text, count, others]) => ({
       pass: this.strings[pass], kind: this.strings[kind], nodes: nodes.map(i => this.strings[i]),
-      text: this.strings[text], count}));
+      text: this.strings[text], count, others: others.map(i => this.strings[i])}));
   }
 
   // The planned programs, with the commands and buffers of each.

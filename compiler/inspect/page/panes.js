@@ -164,7 +164,7 @@ function fillHistory(app, pane, program) {
     return;
   const decisions = [], rows = [];
   program.steps.forEach((step, number) => {
-    const concerns = each => each.nodes.some(name => names.has(name));
+    const concerns = each => each.nodes.some(name => names.has(name)) || each.others?.some(name => names.has(name));
     program.remarks(number).filter(concerns).forEach(remark => decisions.push({number, step, remark}));
     const rewrites = program.rewrites(number).filter(concerns);
     if (rewrites.length)
@@ -173,13 +173,21 @@ function fillHistory(app, pane, program) {
   const stepLink = (number, step) => element('a', {onclick: event => { event.preventDefault(); app.goTo(number); }}, `${number} ${step.pass.replace(/^sinter-/, '')}`);
   if (decisions.length) {
     pane.append(element('h2', {}, 'Decisions of passes'));
-    pane.append(listOf(decisions, ({number, step, remark}) => [stepLink(number, step), ' ', element('b', {}, shown(remark.kind)), ' ', shown(remark.text)]));
+    pane.append(listOf(decisions, ({number, step, remark}) => [stepLink(number, step), ' ', element('b', {}, shown(remark.kind)), otherNodes(remark, names), ' ', shown(remark.text)]));
   }
   if (rows.length)
     pane.append(element('h2', {}, 'Passes that rewrote it'));
   for (const {number, step, rewrites} of rows)
     pane.append(lazyDetails([stepLink(number, step), element('span', {class: 'faint'}, `  ${rewrites.length} rewrites`)],
                             () => listOf(rewrites, rewrite => rewriteElement(app, rewrite))));
+}
+
+// Of a remark about two ops: the nodes of the one that is not selected.
+function otherNodes(remark, names) {
+  if (!remark.others.length)
+    return '';
+  const others = remark.nodes.some(name => names.has(name)) ? remark.others : remark.nodes;
+  return ` with ${shown(others[0])}${others.length > 1 ? ` and ${others.length - 1} more` : ''}:`;
 }
 
 // A list that is made when it is opened.
@@ -202,7 +210,9 @@ function rewriteElement(app, rewrite) {
 function remarkElement(app, remark) {
   return element('div', {}, element('b', {}, shown(remark.kind)), ' ', shown(remark.text),
                  remark.count > 1 ? ` (${remark.count})` : '', ' ',
-                 ...remark.nodes.slice(0, 6).flatMap(name => [nodeLink(app, name), ' ']));
+                 ...remark.nodes.slice(0, 6).flatMap(name => [nodeLink(app, name), ' ']),
+                 remark.others.length ? 'with ' : '',
+                 ...remark.others.slice(0, 6).flatMap(name => [nodeLink(app, name), ' ']));
 }
 
 function fillPass(app, pane) {
