@@ -87,6 +87,48 @@ public:
     return in;
   }
 
+  // Covers the neighbours up to `hops` edges away, in both directions.
+  Hashes around(unsigned hops) const {
+    Hashes hashes(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i)
+      hashes[i] = partner[i] == kUnmatched ? labels_[i] : mix(partner[i], 3);
+    std::vector<uint64_t> readers;
+    for (; hops > 0; --hops) {
+      Hashes next(nodes.size());
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        next[i] = hashes[i];
+        for (const MatchNode::Use &use : nodes[i].operands)
+          next[i] = mix(next[i], mix(hashes[use.node], use.result));
+        readers.clear();
+        for (const User &user : users_[i])
+          readers.push_back(mix(hashes[user.node], user.operand));
+        llvm::sort(readers);
+        for (uint64_t reader : readers)
+          next[i] = mix(next[i], mix(reader, 4));
+      }
+      hashes = std::move(next);
+    }
+    return hashes;
+  }
+
+  // The unmatched nodes that read others, by their depth: the longest path
+  // from an input. Equally deep ones are in an order of their neighbours, not
+  // of the file.
+  std::vector<unsigned> sequence() const {
+    std::vector<unsigned> depth(nodes.size()), order;
+    Hashes near = around(2);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      for (const MatchNode::Use &use : nodes[i].operands)
+        depth[i] = std::max(depth[i], depth[use.node] + 1);
+      if (partner[i] == kUnmatched && !nodes[i].operands.empty())
+        order.push_back(i);
+    }
+    llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+      return std::pair(depth[a], near[a]) < std::pair(depth[b], near[b]);
+    });
+    return order;
+  }
+
   const std::vector<MatchNode> &nodes;
   // A number that both nodes of a match have; kUnmatched: none.
   std::vector<unsigned> partner;
@@ -143,6 +185,8 @@ public:
       if (level == Level::OpOnly)
         matchNamesOfAll();
       refine(/*evenCountsOnly=*/true);
+      if (level == Level::WithoutTypes)
+        matchParts();
     }
     for (Level level : kLevels) {
       a_.setLevel(level);
@@ -183,11 +227,17 @@ private:
   }
 
   llvm::MapVector<uint64_t, Group> groups(Reach reach) const {
+    return groupsOf(a_.hashes(reach), b_.hashes(reach),
+                    reach == Reach::Ancestors);
+  }
+
+  // `skipsSources`: nothing comes before a source, so its ancestors say
+  // nothing.
+  llvm::MapVector<uint64_t, Group> groupsOf(const Hashes &a, const Hashes &b,
+                                            bool skipsSources = false) const {
     llvm::MapVector<uint64_t, Group> result;
-    Hashes a = a_.hashes(reach), b = b_.hashes(reach);
-    // Nothing comes before a source: its ancestors say nothing.
     auto isTold = [&](const MatchNode &node) {
-      return reach != Reach::Ancestors || !node.operands.empty();
+      return !skipsSources || !node.operands.empty();
     };
     for (size_t i = 0; i < a.size(); ++i)
       if (isFreeA(i) && isTold(a_.nodes[i]))
@@ -264,6 +314,59 @@ private:
         byOp[b_.nodes[i].op].b.push_back(i);
     for (auto &[op, group] : byOp)
       matchNames(group);
+  }
+
+  // What lies between changes: nodes with the same neighbours, as many of them
+  // as possible, then those in the same order from the inputs on.
+  void matchParts() {
+    for (Level level : {Level::WithoutValues, Level::WithoutTypes}) {
+      a_.setLevel(level);
+      b_.setLevel(level);
+      do {
+        while (matchAround())
+          continue;
+        refine(/*evenCountsOnly=*/true);
+      } while (matchSequence() || matchReplaced());
+    }
+  }
+
+  bool matchAround() {
+    size_t before = pairs_.size();
+    for (unsigned hops : {16, 8, 4, 2, 1}) {
+      for (auto &[hash, group] : groupsOf(a_.around(hops), b_.around(hops)))
+        if (group.a.size() == 1 && group.b.size() == 1)
+          match(group.a[0], group.b[0]);
+        else if (!group.b.empty())
+          matchNames(group);
+      if (pairs_.size() > before)
+        return true;
+    }
+    return false;
+  }
+
+  // Matches a longest common subsequence of what is left.
+  bool matchSequence() {
+    std::vector<unsigned> x = a_.sequence(), y = b_.sequence();
+    constexpr size_t kMost = 4000; // the table has the square of it
+    x.resize(std::min(x.size(), kMost));
+    y.resize(std::min(y.size(), kMost));
+    Hashes ofA = a_.around(0), ofB = b_.around(0);
+    std::vector<std::vector<uint16_t>> length(
+        x.size() + 1, std::vector<uint16_t>(y.size() + 1));
+    for (size_t i = x.size(); i-- > 0;)
+      for (size_t j = y.size(); j-- > 0;)
+        length[i][j] = ofA[x[i]] == ofB[y[j]]
+                           ? length[i + 1][j + 1] + 1
+                           : std::max(length[i + 1][j], length[i][j + 1]);
+    size_t before = pairs_.size();
+    for (size_t i = 0, j = 0; i < x.size() && j < y.size();)
+      if (ofA[x[i]] == ofB[y[j]])
+        match(x[i++], y[j++]);
+      else if (length[i + 1][j] >= length[i][j + 1])
+        ++i;
+      else
+        ++j;
+    return pairs_.size() > before;
   }
 
   // Operands of matched nodes, in the same position.

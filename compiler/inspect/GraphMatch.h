@@ -45,8 +45,10 @@ struct GraphMatch {
 /// equal ancestors or equal descendants, where matched nodes count as equal; at
 /// first exactly, then without values of weights, without types, and without
 /// attributes (colour refinement of Weisfeiler and Leman, from the inputs and
-/// from the outputs inwards). Names decide between equals. Last, an unmatched
-/// node in the place of another one matches it, whatever its op.
+/// from the outputs inwards). Names decide between equals. Then nodes with
+/// equal neighbours, and a longest common subsequence of what is left from the
+/// inputs to the outputs. Last, an unmatched node in the place of another one
+/// matches it, whatever its op.
 GraphMatch matchGraphs(const MatchGraph &a, const MatchGraph &b);
 
 } // namespace sinter::compiler

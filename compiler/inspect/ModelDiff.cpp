@@ -102,6 +102,11 @@ public:
     settleAdded();
     for (auto &[names, change] : changes_)
       result_.changed.push_back(std::move(change));
+    // Inputs, nodes and outputs before weights, of which there may be many.
+    for (auto *list : {&result_.changed, &result_.gone, &result_.added})
+      llvm::stable_sort(*list, [](const ModelChange &a, const ModelChange &b) {
+        return a.kind < b.kind;
+      });
     count();
     return std::move(result_);
   }
@@ -158,8 +163,10 @@ private:
     compareOperands(a, b, op, details);
     if (!details.empty())
       llvm::append_range(changesOf(kind, a, b), details);
-    if (a.type != b.type)
-      types_[{kind, a.name}].insert(a.type + " -> " + b.type);
+    if (a.type == b.type)
+      return;
+    otherTypes_.insert(b.name);
+    types_[{kind, a.name}].insert(a.type + " -> " + b.type);
   }
 
   static void compareAttributes(const ModelNode &a, const ModelNode &b,
@@ -360,13 +367,11 @@ private:
       other.insert(change.nameB.empty() ? change.name : change.nameB);
     for (const ModelChange &change : result_.added)
       other.insert(change.name);
-    // What has changed otherwise too, or a name in both lists, is not only
-    // another shape.
     for (auto &[key, texts] : types_)
       result_.types.push_back(
           {key.first, key.second, "", {texts.begin(), texts.end()}});
-    for (const ModelChange &change : result_.types)
-      other.insert(change.name);
+    for (const auto &entry : otherTypes_)
+      other.insert(entry.getKey());
     for (auto &[name, ops] : namesB_.ops) {
       ++result_.nodes;
       result_.same += !other.contains(name);
@@ -380,7 +385,8 @@ private:
   OpsOfNode goneOps_, addedOps_;
   std::map<std::pair<std::string, std::string>, ModelChange> changes_;
   std::map<std::pair<std::string, std::string>, std::set<std::string>>
-      types_; // by kind and name
+      types_;                    // by kind and name
+  llvm::StringSet<> otherTypes_; // names in b
   std::set<std::pair<std::string, std::string>> renamed_;
   ModelDifference result_;
 };

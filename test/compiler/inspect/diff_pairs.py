@@ -2,10 +2,11 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-usage: diff_pairs.py MODELS FOLDER [--only=TEXT]
+usage: diff_pairs.py MODELS FOLDER [--only=TEXT] [--seed=N]
 
 MODELS is test/models. Edited models are written into FOLDER. Prints a line for each pair that
-failed and one that sums up; the exit code is 1 if one failed.
+failed and one that sums up; the exit code is 1 if one failed. The seed chooses nodes, weights
+and orders.
 """
 
 import json
@@ -26,6 +27,15 @@ RENAMED = ["lenet", "mlp", "gpt2", "bert", "resnet-basic", "fusion-resnet50", "m
            "train-gat-sgd", "dynamo-gpt2", "fusion-layers-separate", "super-resolution"]
 EDITED = ["lenet", "mlp", "resnet-basic", "fusion-resnet50", "mobilenet-v3", "unet-nearest",
           "densenet", "bert", "fusion-layers-packed", "dynamo-convnext"]
+
+
+def argument(name):
+    """The value of --NAME=VALUE; "" without."""
+    return next((a.split("=", 1)[1] for a in sys.argv[3:] if a.startswith(f"--{name}=")), "")
+
+
+def randomOf(pair):
+    return random.Random(pair + argument("seed"))
 
 
 def diff(a, b, *flags):
@@ -84,7 +94,7 @@ class Pairs:
 
 def rename(model, seed):
     """Other names for nodes, values and weights, and another order of all three."""
-    rng = random.Random(seed)
+    rng = randomOf(seed)
     kept = model.outputs() | set(model.named(onnx.GRAPH_INPUT)) | {""}
     values = sorted({name for node in model.nodes
                      for name in node.texts(onnx.INPUT) + node.texts(onnx.OUTPUT)} - kept)
@@ -123,14 +133,14 @@ def pickUnary(model, seed):
     """A node of UNARY that is not at the edge of the graph."""
     nodes = [n for n in model.nodes if n.text(onnx.OP) in UNARY
              and n.text(onnx.OUTPUT) not in model.outputs() and model.users(n.text(onnx.OUTPUT))]
-    return random.Random(seed).choice(nodes)
+    return randomOf(seed).choice(nodes)
 
 
 def pickWeight(model, seed):
     """The name and the message of a weight of float32."""
     weights = [(name, f) for name, f in model.named(onnx.INITIALIZER).items()
                if onnx.floatsOf(onnx.parse(f[2])) and len(onnx.floatsOf(onnx.parse(f[2]))[1]) > 8]
-    return random.Random(seed).choice(sorted(weights, key=lambda w: w[0]))
+    return randomOf(seed).choice(sorted(weights, key=lambda w: w[0]))
 
 
 def readInstead(model, old, new, but=None):
@@ -223,13 +233,55 @@ def weightPair(pairs, name):
     pairs.check(f"{name} with another weight", test)
 
 
+def severalPair(pairs, name):
+    """Other names, another value of every weight, one node more and up to three replaced."""
+    def test(pair):
+        model = onnx.Model(pairs.path(name))
+        rng = randomOf(pair)
+        candidates = [n for n in model.nodes if n.text(onnx.OP) in UNARY
+                      and n.text(onnx.OUTPUT) not in model.outputs()
+                      and model.users(n.text(onnx.OUTPUT))]
+        replaced = rng.sample(candidates, min(3, len(candidates)))
+        for node in replaced:
+            node.set(onnx.OP, [UNARY[node.text(onnx.OP)]])
+        weights = set()
+        for weight, entry in model.named(onnx.INITIALIZER).items():
+            tensor = onnx.parse(entry[2])
+            if (found := onnx.floatsOf(tensor)) and len(found[1]) > 8:
+                raw, values = found
+                tensor[raw][2] = struct.pack(f"<{len(values)}f", *[v * 1.25 for v in values])
+                entry[2] = onnx.write(tensor)
+                weights.add(weight)
+        old = {n.text(onnx.NAME) for n in replaced}
+        # Not beside a replaced node: which of the two is new would be open.
+        touched = {t for n in replaced for t in n.texts(onnx.INPUT) + n.texts(onnx.OUTPUT)}
+        before = [n for n in candidates if n not in replaced
+                  and n.text(onnx.OUTPUT) not in touched and n.text(onnx.INPUT) not in touched]
+        for node in before[:1]:
+            out = node.text(onnx.OUTPUT)
+            readInstead(model, out, "negated")
+            model.nodes.insert(model.nodes.index(node) + 1, onnx.Node(
+                [[onnx.INPUT, onnx.BYTES, out.encode()], [onnx.OUTPUT, onnx.BYTES, b"negated"],
+                 [onnx.NAME, onnx.BYTES, b"inserted"], [onnx.OP, onnx.BYTES, b"Neg"]]))
+        names = rename(model, pair)
+        code, found = diff(pairs.path(name), pairs.edited(model, pair))
+        graph = found["graph"]
+        nodes = {c["name"] for c in graph["changed"] if c["kind"] == "node"}
+        expect(nodes == old, f"nodes {nodes}, expected {old}")
+        expect({c["name"] for c in graph["changed"] if c["kind"] == "weight"} <= weights,
+               lists(graph))
+        expect(named(graph["added"]) == [names["inserted"] for _ in before[:1]]
+               and not graph["gone"] and not graph["types"], lists(graph))
+    pairs.check(f"{name} renamed with several changes", test)
+
+
 def swappedPair(pairs, name):
     """A sum or difference of two nodes, its operands exchanged."""
     def test(pair):
         model = onnx.Model(pairs.path(name))
         made = {o for n in model.nodes if n.text(onnx.OP) != "Constant"
                 for o in n.texts(onnx.OUTPUT)}
-        node = random.Random(pair).choice(
+        node = randomOf(pair).choice(
             [n for n in model.nodes if n.text(onnx.OP) in ("Add", "Sub")
              and len(set(n.texts(onnx.INPUT))) == 2 and set(n.texts(onnx.INPUT)) <= made])
         node.set(onnx.INPUT, node.texts(onnx.INPUT)[::-1])
@@ -242,7 +294,7 @@ def swappedPair(pairs, name):
 def attributePair(pairs, name, op, attribute, edit):
     def test(pair):
         model = onnx.Model(pairs.path(name))
-        node = random.Random(pair).choice(
+        node = randomOf(pair).choice(
             [n for n in model.nodes if n.text(onnx.OP) == op and n.attribute(attribute)
              and n.text(onnx.OUTPUT) not in model.outputs()])
         for key in attribute if isinstance(attribute, list) else [attribute]:
@@ -327,6 +379,7 @@ def allPairs(pairs, isWanted):
         insertedPair(pairs, name)
         removedPair(pairs, name)
         weightPair(pairs, name)
+        severalPair(pairs, name)
     for name in filter(isWanted, ["resnet-basic", "fusion-resnet50", "bert", "vit"]):
         swappedPair(pairs, name)
     for case in [("densenet", "BatchNormalization", "epsilon", setFloat(0.25)),
@@ -348,7 +401,7 @@ def allPairs(pairs, isWanted):
 
 def main():
     models, folder = sys.argv[1:3]
-    text = next((a.split("=", 1)[1] for a in sys.argv[3:] if a.startswith("--only=")), "")
+    text = argument("only")
     os.makedirs(folder, exist_ok=True)
     pairs = Pairs(models, folder)
     allPairs(pairs, lambda name: text in name)
