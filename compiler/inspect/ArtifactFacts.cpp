@@ -198,6 +198,25 @@ uint32_t compiler::contractionDtype(const sinter_command &command) {
   }
 }
 
+const json::Value *compiler::kernelEntry(const json::Object *table,
+                                         const sinter_artifact &artifact,
+                                         StringRef kernel) {
+  if (!table)
+    return nullptr;
+  if (const json::Value *value = table->get(kernel))
+    return value;
+  kernel.consume_back("_" + std::string(artifact.target));
+  return table->get(kernel);
+}
+
+std::string compiler::kernelText(const json::Object *table,
+                                 const sinter_artifact &artifact,
+                                 StringRef kernel, StringRef otherwise) {
+  const json::Value *value = kernelEntry(table, artifact, kernel);
+  auto text = value ? value->getAsString() : std::nullopt;
+  return text.value_or(otherwise).str();
+}
+
 double KernelFlops::total() const {
   double sum = other;
   for (auto &[dtype, flops] : contractions)
@@ -223,11 +242,13 @@ compiler::kernelFlops(const sinter_artifact &artifact) {
   const json::Object *object = manifest->getAsObject();
   const json::Object *kernels =
       object ? object->getObject("kernel_flops") : nullptr;
-  for (auto &[name, value] : kernels ? *kernels : json::Object()) {
-    const json::Object *row = value.getAsObject();
+  for (const sinter_kernel_desc &kernel :
+       llvm::ArrayRef(artifact.kernels, artifact.numKernels)) {
+    const json::Value *value = kernelEntry(kernels, artifact, kernel.name);
+    const json::Object *row = value ? value->getAsObject() : nullptr;
     if (!row)
       continue;
-    KernelFlops &flops = result[name.str()];
+    KernelFlops &flops = result[kernel.name];
     flops.other = row->getNumber("other").value_or(0);
     if (const json::Object *contractions = row->getObject("contractions"))
       for (auto &[dtype, count] : *contractions)

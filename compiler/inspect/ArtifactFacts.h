@@ -69,6 +69,17 @@ bool isContraction(uint32_t kind);
 /// The dtype in which a contraction multiplies.
 uint32_t contractionDtype(const sinter_command &command);
 
+/// What a table of the manifest says of a kernel; null if nothing. In a file
+/// for several targets, the kernels of all but the first end in "_TARGET", in
+/// the manifest they do not.
+const llvm::json::Value *kernelEntry(const llvm::json::Object *table,
+                                     const sinter_artifact &artifact,
+                                     llvm::StringRef kernel);
+/// The same for a table of texts; `otherwise` if it says nothing.
+std::string kernelText(const llvm::json::Object *table,
+                       const sinter_artifact &artifact, llvm::StringRef kernel,
+                       llvm::StringRef otherwise);
+
 /// The floating-point operations of one launch of a kernel, by the manifest.
 struct KernelFlops {
   std::map<std::string, double> contractions; // by dtype

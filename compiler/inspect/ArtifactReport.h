@@ -9,6 +9,8 @@
 #define SINTER_COMPILER_INSPECT_ARTIFACTREPORT_H
 
 #include "sinter/abi.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace sinter::compiler {
@@ -24,8 +26,10 @@ void reportKernels(const sinter_artifact &artifact, bool json,
                    llvm::raw_ostream &os);
 /// The same with the least time that the machine needs for all calls, the most
 /// expensive first.
-void reportKernelsByTime(const sinter_artifact &artifact, bool isHost,
-                         bool json, llvm::raw_ostream &os);
+void reportKernelsByTime(
+    const sinter_artifact &artifact,
+    llvm::function_ref<bool(llvm::StringRef target)> isHost, bool json,
+    llvm::raw_ostream &os);
 
 } // namespace sinter::compiler
 

@@ -169,6 +169,18 @@ private:
 
 } // namespace
 
+// Kernels are numbered in a program, and in files for several targets they end
+// in the target: "k12_relu_add_sim" -> "relu_add".
+static std::string opsOf(const sinter_artifact &artifact,
+                         const json::Object *kinds, StringRef kernel) {
+  auto [head, ops] = kernel.split('_');
+  if (!kinds || !kinds->get(kernel))
+    ops.consume_back("_" + std::string(artifact.target));
+  bool isNumbered = head.consume_front("k") && !ops.empty() &&
+                    llvm::all_of(head, llvm::isDigit);
+  return isNumbered ? ops.str() : kernel.str();
+}
+
 std::vector<CommandFacts>
 compiler::commandFacts(const sinter_artifact &artifact,
                        const json::Object &manifest) {
@@ -184,15 +196,18 @@ compiler::commandFacts(const sinter_artifact &artifact,
         facts.device = deviceName(artifact, command.place);
       facts.target = targetName(artifact, command).str();
       facts.kind = commandName(command.kind);
-      if (command.kind == SINTER_CMD_LAUNCH && kinds)
-        facts.kind = kinds->getString(facts.target).value_or("kernel");
+      if (command.kind == SINTER_CMD_LAUNCH) {
+        facts.ops = opsOf(artifact, kinds, facts.target);
+        facts.kind = kernelText(kinds, artifact, facts.target, "kernel");
+      }
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
       facts.nodes.assign(nodes.begin(), nodes.end());
       facts.signature = Signature(artifact, command, dtypes).build();
-      if (command.kind == SINTER_CMD_LAUNCH && hashes)
-        if (auto hash = hashes->getString(facts.target))
-          facts.signature.emplace_back(kCodeRow, hash->str());
+      if (command.kind == SINTER_CMD_LAUNCH)
+        if (std::string hash = kernelText(hashes, artifact, facts.target, "");
+            !hash.empty())
+          facts.signature.emplace_back(kCodeRow, hash);
       if (dtypes)
         dtypes += command.numSlices;
       if (command.kind != SINTER_CMD_RECORD &&
@@ -213,15 +228,6 @@ void compiler::addCodeHashes(const std::map<std::string, std::string> &hashes,
 // Comparison
 //===----------------------------------------------------------------------===//
 
-// Kernels are numbered in a program: "k12_relu" -> "relu".
-static StringRef withoutNumber(StringRef target) {
-  auto [head, tail] = target.split('_');
-  return head.consume_front("k") && !tail.empty() &&
-                 llvm::all_of(head, llvm::isDigit)
-             ? tail
-             : target;
-}
-
 // What must be equal for two commands to match.
 enum class Key { All, Nodes, AllButNodes };
 
@@ -232,7 +238,7 @@ static std::string keyOf(const CommandFacts &command, Key part) {
       key += "\n" + node;
   if (part == Key::Nodes)
     return key;
-  key += "\n\n" + command.device + "\n" + withoutNumber(command.target).str();
+  key += "\n\n" + command.device + "\n" + command.ops;
   for (auto &[name, value] : command.signature)
     key += "\n" + name + "=" + value;
   return key;
@@ -298,8 +304,7 @@ static std::vector<std::string> detailsOf(const CommandFacts &a,
   if (details.empty() && differs(kMachineRow))
     details.push_back("other machine code for the same ops");
   if (details.empty())
-    change("code", withoutNumber(a.target).str(),
-           withoutNumber(b.target).str());
+    change("code", a.ops, b.ops);
   if (details.empty() && a.nodes != b.nodes)
     details.push_back("another order of nodes");
   return details;

@@ -197,8 +197,9 @@ static int reportArtifacts(const InspectOptions &inspect,
       else if (artifacts.size() > 1)
         os << (i ? "\n" : "") << "target " << artifact->target << ":\n";
       if (inspect.byTime)
-        reportKernelsByTime(*artifact, options.isHost(artifact->target), json,
-                            os);
+        reportKernelsByTime(
+            *artifact, [&](StringRef target) { return options.isHost(target); },
+            json, os);
       else
         report(*artifact, json, os);
     }

@@ -11,6 +11,8 @@
 
 #include "llvm/Support/Format.h"
 
+#include <set>
+
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -54,14 +56,6 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
   return text;
 }
 
-// The manifest has the kinds of kernels: {"kernels": {"k0_relu": "loop"}}.
-static std::string kernelKind(const json::Object *kinds, StringRef name) {
-  if (kinds)
-    if (auto kind = kinds->getString(name))
-      return kind->str();
-  return "kernel";
-}
-
 // Adds the work of one command, and its least time if there are peaks.
 static void addWork(const sinter_command &command, const KernelFlops &kernel,
                     const MachinePeaks *peaks, KernelUse &use) {
@@ -82,7 +76,11 @@ static void addWork(const sinter_command &command, const KernelFlops &kernel,
     use.seconds += bestTime(*peaks, bytes, flops, narrow).best(*peaks);
 }
 
-static Uses usesOf(const sinter_artifact &artifact, const MachinePeaks *peaks) {
+// The peaks of each place's target, the only one being that of place 0; empty
+// without times.
+using Peaks = std::vector<MachinePeaks>;
+
+static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
   auto manifest = json::parse(artifact.manifest);
   const json::Object *kinds = nullptr;
   if (!manifest)
@@ -96,12 +94,15 @@ static Uses usesOf(const sinter_artifact &artifact, const MachinePeaks *peaks) {
       StringRef name = targetName(artifact, command);
       bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
       KernelUse &use = uses[name];
-      use.kind = isLaunch ? kernelKind(kinds, name) : commandName(command.kind);
+      use.kind = isLaunch ? kernelText(kinds, artifact, name, "kernel")
+                          : commandName(command.kind);
       if (isLaunch && artifact.kernels[command.launch.kernel].grid[0])
         use.kernel = &artifact.kernels[command.launch.kernel];
       ++use.calls;
       ++use.callsOfEntry[entry.name];
-      addWork(command, isLaunch ? flops[name.str()] : KernelFlops(), peaks,
+      addWork(command, isLaunch ? flops[name.str()] : KernelFlops(),
+              peaks.empty() ? nullptr
+                            : &peaks[artifact.numPlaces ? command.place : 0],
               use);
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
@@ -145,34 +146,48 @@ static void printUse(StringRef name, const KernelUse &use, bool hasTimes,
      << firstNames(use.nodes.getArrayRef()) << "\n";
 }
 
-static void report(const sinter_artifact &artifact, const MachinePeaks *peaks,
+static void report(const sinter_artifact &artifact, const Peaks &peaks,
                    bool json, llvm::raw_ostream &os) {
   auto uses = usesOf(artifact, peaks).takeVector();
-  if (peaks)
+  if (!peaks.empty())
     llvm::stable_sort(uses, [](const auto &a, const auto &b) {
       return a.second.seconds > b.second.seconds;
     });
   json::Array list;
   for (auto &[name, use] : uses)
     if (json)
-      list.push_back(useJson(name, use, peaks));
+      list.push_back(useJson(name, use, !peaks.empty()));
     else
-      printUse(name, use, peaks, os);
-  if (json)
+      printUse(name, use, !peaks.empty(), os);
+  if (json) {
     os << json::Value(std::move(list)) << "\n";
-  else if (peaks)
-    os << llvm::format("times at best, at %.4g GB/s and %.4g GFLOP/s, ",
-                       peaks->bytesPerSecond / 1e9, peaks->flopsPerSecond / 1e9)
-       << peaks->source << "\n";
+    return;
+  }
+  std::set<std::string> shownSources;
+  for (const MachinePeaks &own : peaks)
+    if (shownSources.insert(own.source).second)
+      os << llvm::format("times at best, at %.4g GB/s and %.4g GFLOP/s, ",
+                         own.bytesPerSecond / 1e9, own.flopsPerSecond / 1e9)
+         << own.source << "\n";
 }
 
 void compiler::reportKernels(const sinter_artifact &artifact, bool json,
                              llvm::raw_ostream &os) {
-  report(artifact, nullptr, json, os);
+  report(artifact, {}, json, os);
 }
 
-void compiler::reportKernelsByTime(const sinter_artifact &artifact, bool isHost,
-                                   bool json, llvm::raw_ostream &os) {
-  MachinePeaks peaks = machinePeaks(isHost);
-  report(artifact, &peaks, json, os);
+void compiler::reportKernelsByTime(
+    const sinter_artifact &artifact,
+    llvm::function_ref<bool(StringRef target)> isHost, bool json,
+    llvm::raw_ostream &os) {
+  Peaks peaks;
+  std::map<bool, MachinePeaks> known;
+  for (uint32_t i = 0; i < std::max(artifact.numPlaces, 1u); ++i) {
+    bool isCpu = isHost(artifact.numPlaces ? artifact.places[i].target
+                                           : artifact.target);
+    if (!known.count(isCpu))
+      known[isCpu] = machinePeaks(isCpu);
+    peaks.push_back(known[isCpu]);
+  }
+  report(artifact, peaks, json, os);
 }

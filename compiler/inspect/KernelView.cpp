@@ -63,8 +63,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
       KernelView &view = views[name];
       if (!view.kernel) {
         view.name = name.str();
-        view.kind =
-            kinds ? kinds->getString(name).value_or("kernel").str() : "kernel";
+        view.kind = kernelText(kinds, artifact, name, "kernel");
         view.flops = flops[view.name];
         view.kernel = &artifact.kernels[command.launch.kernel];
         addUse(artifact, command, own, view);
