@@ -311,11 +311,17 @@ static int inspectModel(const InspectOptions &inspect, const Options &options,
 static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
                                         llvm::ArrayRef<TargetFactory> targets,
                                         const RunFunctions &run) {
-  if (args.empty() || llvm::is_contained(args, "--help"))
+  if (args.empty())
     return std::nullopt;
   StringRef command = args.front();
   llvm::ArrayRef<std::string> rest = args.drop_front();
-  if (command == "diff" && namesTwoFiles(rest))
+  if (command == "bisect")
+    return bisect(rest, targets, run);
+  if (command == "reduce")
+    return reduce(rest, targets);
+  if (llvm::is_contained(args, "--help"))
+    return std::nullopt;
+  if (command == "diff" && namesTwoFiles(rest) && !namesPassOfTrace(rest))
     return diffFiles(rest, targets);
   if (command == "kernels" && asksForKernels(rest))
     return inspectKernels(rest, targets);
@@ -323,10 +329,6 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
     return viewProgram(rest, targets);
   if (command == "serve")
     return serveProgram(rest, targets);
-  if (command == "bisect")
-    return bisect(rest, targets, run);
-  if (command == "reduce")
-    return reduce(rest, targets);
   return std::nullopt;
 }
 

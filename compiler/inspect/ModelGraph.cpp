@@ -154,6 +154,8 @@ private:
     ModelNode details;
     node.op = op.getName().stripDialect().str();
     node.name = ir::joinedNodeNames(op.getLoc());
+    if (node.name.empty())
+      node.name = ir::joinedInitializerNames(op.getLoc());
     for (mlir::Type type : op.getResultTypes())
       node.type += (node.type.empty() ? "" : ", ") + textOf(type);
     details.isWeight = op.hasTrait<mlir::OpTrait::ConstantLike>();

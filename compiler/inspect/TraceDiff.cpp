@@ -88,14 +88,16 @@ TraceDifference compiler::diffTraces(const Trace &a, const Trace &b) {
 // The names in quotes in a location, joined by commas.
 static std::string namesIn(StringRef location) {
   std::string names;
-  while (true) {
-    StringRef name = location.split('"').second;
-    size_t end = name.find('"');
+  for (size_t at = location.find('"'); at != StringRef::npos;) {
+    size_t end = location.find('"', at + 1);
     if (end == StringRef::npos)
-      return names;
-    names += (names.empty() ? "" : ",") + name.take_front(end).str();
-    location = name.drop_front(end + 1);
+      break;
+    // fused<"gradient">[..] says what the names are.
+    if (at == 0 || location[at - 1] != '<')
+      names += (names.empty() ? "" : ",") + location.slice(at + 1, end).str();
+    at = location.find('"', end + 1);
   }
+  return names;
 }
 
 // "%arg0", "%12": the value that `text` begins with, without "#1".

@@ -15,6 +15,15 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
+bool compiler::namesPassOfTrace(llvm::ArrayRef<std::string> args) {
+  llvm::SmallVector<StringRef> words;
+  for (StringRef arg : args)
+    if (!arg.starts_with("-"))
+      words.push_back(arg);
+  return words.size() > 1 && fileKindOf(words[0]) == FileKind::Trace &&
+         !llvm::sys::fs::exists(words[1]);
+}
+
 void compiler::takeTraceWords(InspectOptions &inspect) {
   auto isWord = [](const std::string &text) { return text[0] != '-'; };
   std::vector<std::string> &rest = inspect.rest;

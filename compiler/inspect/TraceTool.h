@@ -10,6 +10,8 @@
 
 namespace sinter::compiler {
 
+/// Whether `args` begin with a trace and a word that is no file: "TRACE PASS".
+bool namesPassOfTrace(llvm::ArrayRef<std::string> args);
 /// Takes the words behind a trace: "show TRACE PASS", "blame TRACE OP" and
 /// "diff TRACE PASS PASS".
 void takeTraceWords(InspectOptions &inspect);

@@ -59,20 +59,26 @@ static std::string unescaped(StringRef literal) {
 }
 
 // Adds the names in the parenthesis of a location. The metadata of a fused
-// location, as in fused<"step">["loss"], marks a part of the step.
+// location says what its names are: in fused<"step">["loss"], a part of the
+// step. Those of gradients and initializers are names like others.
 static void addNames(StringRef location, std::vector<std::string> &names) {
-  bool isPart = false;
+  llvm::SmallVector<bool> areParts; // of the brackets around `i`
+  bool isPart = false;              // said by the metadata before the bracket
   for (size_t i = 0; i < location.size(); ++i) {
-    if (location[i] == ']')
+    if (location[i] == '[') {
+      areParts.push_back(isPart || (!areParts.empty() && areParts.back()));
       isPart = false;
+    } else if (location[i] == ']' && !areParts.empty()) {
+      areParts.pop_back();
+    }
     if (location[i] != '"')
       continue;
     size_t end = endOfString(location, i);
+    std::string name = unescaped(location.slice(i, end));
     if (i && location[i - 1] == '<') {
-      isPart = true;
+      isPart = name == "step";
     } else {
-      std::string name = unescaped(location.slice(i, end));
-      if (isPart)
+      if (!areParts.empty() && areParts.back())
         name = "<" + name + ">";
       if (!llvm::is_contained(names, name))
         names.push_back(std::move(name));
