@@ -21,8 +21,9 @@ FileKind compiler::fileKindOf(StringRef path) {
     return FileKind::Weights;
   if (!llvm::sys::fs::is_regular_file(path))
     return FileKind::Model;
-  auto start = llvm::MemoryBuffer::getFileSlice(path, Trace::kMagic.size(), 0);
-  if (start && (*start)->getBuffer() == Trace::kMagic)
+  auto start =
+      llvm::MemoryBuffer::getFileSlice(path, Trace::kAnyVersion.size(), 0);
+  if (start && (*start)->getBuffer() == Trace::kAnyVersion)
     return FileKind::Trace;
   llvm::file_magic magic;
   bool isElf = !llvm::identify_magic(path, magic) &&

@@ -154,7 +154,7 @@ static std::string textOf(StringRef bytes, std::string &problem) {
   StringRef rest = bytes;
   uint64_t size = 0;
   if (!rest.consume_front(Trace::kMagic)) {
-    problem = rest.starts_with("sinter-trace ")
+    problem = rest.starts_with(Trace::kAnyVersion)
                   ? "is a trace of another version of Sinter"
                   : "is not a trace";
     return "";

@@ -64,6 +64,8 @@ struct TraceStep {
 struct Trace {
   /// Every trace begins with this line.
   static constexpr llvm::StringLiteral kMagic = "sinter-trace 2\n";
+  /// How traces of other versions begin, too.
+  static constexpr llvm::StringLiteral kAnyVersion = "sinter-trace ";
 
   std::string model;
   std::vector<TraceStep> steps;

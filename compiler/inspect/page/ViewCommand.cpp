@@ -7,14 +7,16 @@
 
 #include "compiler/Phases.h"
 #include "compiler/base/Text.h"
-#include "compiler/checks/Check.h"
-#include "compiler/driver/MicroBatches.h"
+#include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/inspect/FileKind.h"
+#include "compiler/inspect/InspectedModel.h"
+#include "compiler/inspect/KernelCode.h"
+#include "compiler/inspect/KernelView.h"
 #include "compiler/inspect/page/GraphFormats.h"
 #include "compiler/inspect/page/Page.h"
 #include "compiler/inspect/page/Serve.h"
 
-#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -22,6 +24,7 @@
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
+namespace json = llvm::json;
 
 static constexpr uint16_t kDefaultPort = 8700;
 
@@ -89,13 +92,6 @@ readRegular(const std::string &path) {
   return std::move(*buffer);
 }
 
-static bool startsWith(const std::string &path, StringRef magic) {
-  if (!llvm::sys::fs::is_regular_file(path))
-    return false;
-  auto start = llvm::MemoryBuffer::getFileSlice(path, magic.size(), 0);
-  return start && (*start)->getBuffer() == magic;
-}
-
 static int readTrace(const std::string &path, PageProgram &program) {
   auto bytes = readRegular(path);
   if (!bytes)
@@ -106,52 +102,60 @@ static int readTrace(const std::string &path, PageProgram &program) {
   return wrong.empty() ? int(kExitDone) : fail(shown(path) + ": " + wrong);
 }
 
+// The x86 code of the kernels, and what is known of each.
+static int addMachineCode(Compilation &compilation, PageProgram &program) {
+  CompiledProgram compiled;
+  if (ExitCode code = compilation.emit(compiled))
+    return code;
+  auto jit = Jit::create(compiled);
+  if (!jit)
+    return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
+                kExitFailed);
+  const sinter_artifact &artifact = *(*jit)->artifact();
+  KernelCode code(artifact, compiled.objects);
+  for (const KernelView &view : kernelViews(artifact)) {
+    program.kernels[view.name] =
+        json::Object{{"kind", view.kind},
+                     {"bytes read", view.bytesRead},
+                     {"bytes written", view.bytesWritten},
+                     {"FLOPs", view.flops.total()}};
+    if (std::string text = code.x86(*view.kernel); !text.empty())
+      program.code["asm"][view.name] = std::move(text);
+  }
+  return kExitDone;
+}
+
 static int addCode(Compilation &compilation, PageProgram &program) {
   auto llvmText = compilation.kernelText(passes::CodeForm::Llvm);
   if (failed(llvmText))
     return kExitFailed;
   program.code["llvm"] = splitLlvm(llvmText->text);
-  if (llvm::none_of(compilation.devices, [](const auto &device) {
+  if (llvm::any_of(compilation.devices, [](const auto &device) {
         return device.target->traits().hasPtx;
-      }))
-    return kExitDone;
-  auto ptx = compilation.kernelText(passes::CodeForm::Ptx);
-  if (failed(ptx))
-    return kExitFailed;
-  program.code["ptx"] = splitPtx(ptx->text);
-  return kExitDone;
+      })) {
+    auto ptx = compilation.kernelText(passes::CodeForm::Ptx);
+    if (failed(ptx))
+      return kExitFailed;
+    program.code["ptx"] = splitPtx(ptx->text);
+  }
+  return addMachineCode(compilation, program);
 }
 
 static int compileModel(const Options &options,
                         llvm::ArrayRef<TargetFactory> targets,
                         PageProgram &program) {
-  if (std::string wrong = checkMicroBatches(options); !wrong.empty())
-    return fail(wrong);
-  CompileState state(options);
-  TargetSet set = createTargets(options, state, targets);
-  if (!set.main)
-    return kExitUsage;
-  SharedModel model;
-  if (ExitCode code = readModel(options, model))
+  const Phase *plan = findPhase("plan"), *last = plan;
+  if (!options.stopAfter.empty())
+    last = findPhase(options.stopAfter);
+  bool isPlanned = phaseIndex(*last) >= phaseIndex(*plan);
+  ExitCode code = kExitDone;
+  std::unique_ptr<Compilation> compilation =
+      compileToInspect(options, isPlanned ? *plan : *last, targets, code,
+                       /*notesSizes=*/true, /*keepsTrace=*/true);
+  if (!compilation)
     return code;
-  if (makeUpSizes(*model, options, state))
-    noteMadeUpSizes(options);
-  if (ExitCode code = splitBatch(options, state, model, targets))
-    return code;
-  Compilation compilation(options, std::move(state), std::move(set));
-  compilation.keepsTrace = true;
-  if (ExitCode code = compilation.checkOptions())
-    return code;
-  compilation.model = std::move(model);
-  const Phase *last =
-      findPhase(options.stopAfter.empty() ? "plan" : options.stopAfter);
-  bool isPlanned = phaseIndex(*last) >= phaseIndex(*findPhase("plan"));
-  if (ExitCode code = compilation.run(isPlanned ? *findPhase("plan") : *last))
-    return code;
-  if (!compilation.trace())
-    return fail(shown(options.model) + ": no trace was recorded", kExitFailed);
-  program.trace = *compilation.trace();
-  return isPlanned ? addCode(compilation, program) : int(kExitDone);
+  program.trace = *compilation->trace();
+  return isPlanned ? addCode(*compilation, program) : int(kExitDone);
 }
 
 int compiler::viewGraph(const Options &options,
@@ -176,10 +180,10 @@ static int readProgram(const Options &options,
                        llvm::ArrayRef<TargetFactory> targets,
                        PageProgram &program) {
   program.title = llvm::sys::path::filename(options.model).str();
-  if (startsWith(options.model, Trace::kMagic.take_front(13)))
+  FileKind kind = fileKindOf(options.model);
+  if (kind == FileKind::Trace)
     return readTrace(options.model, program);
-  if (startsWith(options.model, "\x7f"
-                                "ELF"))
+  if (kind == FileKind::Program)
     return fail(shown(options.model) +
                 ": a compiled program has no passes; give the model, or the "
                 "trace of 'sinterc --trace'");

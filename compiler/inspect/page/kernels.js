@@ -2,6 +2,8 @@
 // The kernels and their code.
 'use strict';
 
+const compact = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3});
+
 class KernelPanes {
   constructor(app) { this.app = app; }
 
@@ -18,7 +20,7 @@ class KernelPanes {
     const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'uses'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
     for (const kernel of rows) {
       const nodes = [...kernel.nodes];
-      const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${value}`).join(', ');
+      const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${typeof value === 'number' ? compact.format(value) : value}`).join(', ');
       table.append(element('tr', {onclick: () => this.app.showKernel(kernel.name)},
                            element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
                            element('td', {class: 'number'}, String(kernel.commands.length)),
