@@ -14,6 +14,7 @@
 #include "compiler/inspect/ArtifactDiff.h"
 #include "compiler/inspect/ArtifactImage.h"
 #include "compiler/inspect/FileKind.h"
+#include "compiler/inspect/InspectOptions.h"
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelCode.h"
 #include "compiler/inspect/ModelDiff.h"
@@ -89,11 +90,6 @@ bool compiler::namesTwoFiles(llvm::ArrayRef<std::string> args) {
   return splitRequest(args).files.size() == 2;
 }
 
-static int fail(const llvm::Twine &message, int code = kExitUsage) {
-  llvm::errs() << "sinter-inspect: error: " << message << "\n";
-  return code;
-}
-
 // The options of one side: its own flags after those of both.
 static bool parseSide(const Request &request, unsigned index, Side &side,
                       llvm::ArrayRef<TargetFactory> targets) {
@@ -139,7 +135,7 @@ static ExitCode loadPrograms(Side &side,
   if (side.kind == FileKind::Program) {
     auto image = ArtifactImage::read(side.options->model);
     if (!image) {
-      fail(side.fileName() + ": " + llvm::toString(image.takeError()));
+      inspectError(side.fileName() + ": " + llvm::toString(image.takeError()));
       return kExitUsage;
     }
     side.image = std::move(*image);
@@ -150,8 +146,8 @@ static ExitCode loadPrograms(Side &side,
         side.artifacts.push_back(artifact);
     if (!side.artifacts.empty())
       return kExitDone;
-    fail(side.fileName() + ": was not compiled for " +
-         llvm::join(options.targets, ","));
+    inspectError(side.fileName() + ": was not compiled for " +
+                 llvm::join(options.targets, ","));
     return kExitUsage;
   }
   ExitCode code = kExitDone;
@@ -164,7 +160,7 @@ static ExitCode loadPrograms(Side &side,
     return code;
   auto jit = Jit::create(side.program);
   if (!jit) {
-    fail(StringRef(llvm::toString(jit.takeError())).split('\n').first);
+    inspectError(StringRef(llvm::toString(jit.takeError())).split('\n').first);
     return kExitFailed;
   }
   side.jit = std::move(*jit);
@@ -181,8 +177,9 @@ static ExitCode loadGraph(Side &side, llvm::ArrayRef<TargetFactory> targets,
                           bool notesSizes) {
   const Phase *phase = comparedPhase(side);
   if (phaseIndex(*phase) >= phaseIndex(*findPhase("plan"))) {
-    fail("--stop-after=" + side.options->stopAfter +
-         ": no graph is left after this phase; --compiled compares programs");
+    inspectError(
+        "--stop-after=" + side.options->stopAfter +
+        ": no graph is left after this phase; --compiled compares programs");
     return kExitUsage;
   }
   ExitCode code = kExitDone;
@@ -250,7 +247,7 @@ public:
     if (wrong.empty())
       wrong = writeFile(path, [&](llvm::raw_ostream &out) { out << text_; });
     if (!wrong.empty())
-      return fail(wrong);
+      return inspectError(wrong);
     return isSame_ ? kExitDone : kExitFailed;
   }
 
@@ -304,9 +301,9 @@ static int diffTraceFiles(Side &a, Side &b, Report &report) {
   for (auto [side, trace] : llvm::zip(sides, traces)) {
     auto bytes = llvm::MemoryBuffer::getFile(side->options->model);
     if (!bytes)
-      return fail(side->fileName() + ": " + bytes.getError().message());
+      return inspectError(side->fileName() + ": " + bytes.getError().message());
     if (std::string wrong = trace.read((*bytes)->getBuffer()); !wrong.empty())
-      return fail(side->fileName() + ": " + wrong);
+      return inspectError(side->fileName() + ": " + wrong);
   }
   ModelGraph graphs[2] = {lastGraph(traces[0]), lastGraph(traces[1])};
   report.add(diffTraces(traces[0], traces[1]));
@@ -323,16 +320,16 @@ int compiler::diffFiles(llvm::ArrayRef<std::string> args,
       return kExitUsage;
     side->kind = fileKindOf(request.files[i]);
     if (side->kind == FileKind::Weights)
-      return fail(side->fileName() +
-                  ": holds states only; give the model or the trainer");
+      return inspectError(side->fileName() +
+                          ": holds states only; give the model or the trainer");
   }
   Report report(request);
   bool isTrace = a.kind == FileKind::Trace;
   if (isTrace != (b.kind == FileKind::Trace))
-    return fail((isTrace ? a : b).fileName() +
-                " is a trace, the other file is not");
+    return inspectError((isTrace ? a : b).fileName() +
+                        " is a trace, the other file is not");
   if (std::string flag = idleFlag(request, a, b); !flag.empty())
-    return fail(flag + ": has no effect on what is not compiled now");
+    return inspectError(flag + ": has no effect on what is not compiled now");
   if (isTrace)
     return diffTraceFiles(a, b, report);
   bool areModels = a.kind == FileKind::Model && b.kind == FileKind::Model;

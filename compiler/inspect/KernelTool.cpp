@@ -11,6 +11,7 @@
 #include "compiler/emit/OutputFile.h"
 #include "compiler/inspect/ArtifactImage.h"
 #include "compiler/inspect/FileKind.h"
+#include "compiler/inspect/InspectOptions.h"
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelCode.h"
 #include "compiler/inspect/KernelView.h"
@@ -49,11 +50,6 @@ struct Program {
 };
 
 } // namespace
-
-static int fail(const llvm::Twine &message, int code = kExitUsage) {
-  llvm::errs() << "sinter-inspect: error: " << message << "\n";
-  return code;
-}
 
 static const char *flagOf(CodeForm form) {
   for (auto [flag, own] : kForms)
@@ -100,8 +96,8 @@ bool compiler::asksForKernels(llvm::ArrayRef<std::string> args) {
 static int loadFile(const Options &options, Program &program) {
   auto image = ArtifactImage::read(options.model);
   if (!image)
-    return fail(shown(options.model) + ": " +
-                llvm::toString(image.takeError()));
+    return inspectError(shown(options.model) + ": " +
+                        llvm::toString(image.takeError()));
   program.image = std::move(*image);
   for (const sinter_artifact *artifact : program.image->artifacts())
     if (!program.artifact &&
@@ -109,8 +105,8 @@ static int loadFile(const Options &options, Program &program) {
          llvm::is_contained(options.targets, artifact->target)))
       program.artifact = artifact;
   if (!program.artifact)
-    return fail(shown(options.model) + ": was not compiled for " +
-                options.targets.front());
+    return inspectError(shown(options.model) + ": was not compiled for " +
+                        options.targets.front());
   program.code = KernelCode(*program.artifact, *program.image, options.model);
   return kExitDone;
 }
@@ -153,8 +149,9 @@ static int loadModel(const Request &request, const Options &options,
     return code;
   auto jit = Jit::create(compiled);
   if (!jit)
-    return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
-                kExitFailed);
+    return inspectError(
+        StringRef(llvm::toString(jit.takeError())).split('\n').first,
+        kExitFailed);
   program.jit = std::move(*jit);
   program.artifact = program.jit->artifact();
   program.code = KernelCode(*program.artifact, compiled.objects);
@@ -258,10 +255,11 @@ static void countCode(const Program &program, KernelView &view,
 // Why no kernel is called `name`, or fits it; `calls` do.
 static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
   if (!calls.empty())
-    return fail(quoted(name) + " is computed by " + shown(calls[0].name) +
-                ", a " + calls[0].kind + ", which has no code of its own");
-  return fail("no kernel and no node is called " + quoted(name) +
-              "; 'kernels' without a name lists them");
+    return inspectError(quoted(name) + " is computed by " +
+                        shown(calls[0].name) + ", a " + calls[0].kind +
+                        ", which has no code of its own");
+  return inspectError("no kernel and no node is called " + quoted(name) +
+                      "; 'kernels' without a name lists them");
 }
 
 static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
@@ -270,8 +268,8 @@ static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
     names += (names.empty() ? "" : ", ") + shown(view.name);
   if (found.size() > 8)
     names += " and " + std::to_string(found.size() - 8) + " more";
-  return fail(quoted(name) + " fits " + llvm::Twine(found.size()) +
-              (found[0].kernel ? " kernels: " : " calls: ") + names);
+  return inspectError(quoted(name) + " fits " + llvm::Twine(found.size()) +
+                      (found[0].kernel ? " kernels: " : " calls: ") + names);
 }
 
 static int print(const Request &request, const Options &options,
@@ -295,7 +293,7 @@ static int print(const Request &request, const Options &options,
       if (request.json)
         os << json::Value(std::move(list)) << "\n";
     });
-  return wrong.empty() ? int(kExitDone) : fail(wrong);
+  return wrong.empty() ? int(kExitDone) : inspectError(wrong);
 }
 
 int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
@@ -308,8 +306,8 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
   Options options = *parsed;
   options.wantsCubins = true; // they say how many registers a kernel uses
   if (request.forms.size() > 1)
-    return fail(std::string(flagOf(request.forms[0])) + " and " +
-                flagOf(request.forms[1]) + ": choose one form of code");
+    return inspectError(std::string(flagOf(request.forms[0])) + " and " +
+                        flagOf(request.forms[1]) + ": choose one form of code");
   Program program;
   int code = fileKindOf(options.model) == FileKind::Program
                  ? loadFile(options, program)
@@ -331,12 +329,12 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
     std::string why;
     for (CodeForm form : request.forms)
       if (view.code = codeOf(program, view, form, why); view.code.empty())
-        return fail(shown(view.name) + ": " +
-                        (why.empty() ? "has no code in this form" : why),
-                    form == CodeForm::Sass && !view.kernel->cpu &&
-                            !view.kernel->sim
-                        ? kExitFailed
-                        : kExitUsage);
+        return inspectError(
+            shown(view.name) + ": " +
+                (why.empty() ? "has no code in this form" : why),
+            form == CodeForm::Sass && !view.kernel->cpu && !view.kernel->sim
+                ? kExitFailed
+                : kExitUsage);
     if (view.kernel)
       countCode(program, view, request.forms);
   }

@@ -10,6 +10,7 @@
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/inspect/FileKind.h"
+#include "compiler/inspect/InspectOptions.h"
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelCode.h"
 #include "compiler/inspect/KernelView.h"
@@ -53,11 +54,6 @@ struct ViewOptions {
 
 } // namespace
 
-static int fail(const llvm::Twine &message, int code = kExitUsage) {
-  llvm::errs() << "sinter-inspect: error: " << message << "\n";
-  return code;
-}
-
 static ViewOptions splitArguments(llvm::ArrayRef<std::string> args) {
   ViewOptions options;
   for (const std::string &arg : args) {
@@ -95,11 +91,12 @@ readRegular(const std::string &path) {
 static int readTrace(const std::string &path, PageProgram &program) {
   auto bytes = readRegular(path);
   if (!bytes)
-    return fail(llvm::toString(bytes.takeError()));
+    return inspectError(llvm::toString(bytes.takeError()));
   std::string wrong = program.trace.read((*bytes)->getBuffer());
   if (wrong.empty() && program.trace.steps.empty())
     wrong = "has no pass";
-  return wrong.empty() ? int(kExitDone) : fail(shown(path) + ": " + wrong);
+  return wrong.empty() ? int(kExitDone)
+                       : inspectError(shown(path) + ": " + wrong);
 }
 
 // The x86 code of the kernels, and what is known of each.
@@ -109,8 +106,9 @@ static int addMachineCode(Compilation &compilation, PageProgram &program) {
     return code;
   auto jit = Jit::create(compiled);
   if (!jit)
-    return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
-                kExitFailed);
+    return inspectError(
+        StringRef(llvm::toString(jit.takeError())).split('\n').first,
+        kExitFailed);
   const sinter_artifact &artifact = *(*jit)->artifact();
   KernelCode code(artifact, compiled.objects);
   for (const KernelView &view : kernelViews(artifact)) {
@@ -162,7 +160,7 @@ int compiler::viewGraph(const Options &options,
                         llvm::ArrayRef<TargetFactory> targets) {
   std::string path = options.output;
   if (std::string wrong = whyNotWritable(path, options.model); !wrong.empty())
-    return fail(wrong);
+    return inspectError(wrong);
   std::vector<PageProgram> programs(1);
   Options shown = options;
   if (shown.stopAfter.empty())
@@ -173,7 +171,7 @@ int compiler::viewGraph(const Options &options,
   std::string wrong = writeFile(path, [&](llvm::raw_ostream &os) {
     writePage(programs, programs.front().title, os);
   });
-  return wrong.empty() ? int(kExitDone) : fail(wrong);
+  return wrong.empty() ? int(kExitDone) : inspectError(wrong);
 }
 
 static int readProgram(const Options &options,
@@ -184,9 +182,10 @@ static int readProgram(const Options &options,
   if (kind == FileKind::Trace)
     return readTrace(options.model, program);
   if (kind == FileKind::Program)
-    return fail(shown(options.model) +
-                ": a compiled program has no passes; give the model, or the "
-                "trace of 'sinterc --trace'");
+    return inspectError(
+        shown(options.model) +
+        ": a compiled program has no passes; give the model, or the "
+        "trace of 'sinterc --trace'");
   return compileModel(options, targets, program);
 }
 
@@ -234,7 +233,7 @@ static int write(const std::vector<PageProgram> &programs, ViewFormat format,
       return writePageData(programs, os);
     }
   });
-  return wrong.empty() ? int(kExitDone) : fail(wrong);
+  return wrong.empty() ? int(kExitDone) : inspectError(wrong);
 }
 
 // A profile is of one program. One of other compile options would give times to
@@ -242,25 +241,27 @@ static int write(const std::vector<PageProgram> &programs, ViewFormat format,
 static int readTimes(const ViewOptions &view, PageProgram &program) {
   auto bytes = readRegular(view.profile);
   if (!bytes)
-    return fail(llvm::toString(bytes.takeError()));
+    return inspectError(llvm::toString(bytes.takeError()));
   std::string wrong = readProfile((*bytes)->getBuffer(), program.commandMicros);
   if (!wrong.empty())
-    return fail(shown(view.profile) + ": " + wrong);
+    return inspectError(shown(view.profile) + ": " + wrong);
   std::vector<size_t> counts = commandCounts(program.trace);
   if (!llvm::is_contained(counts, program.commandMicros.size()))
-    return fail(shown(view.profile) + ": is of a program with " +
-                llvm::Twine(program.commandMicros.size()) +
-                " commands, which " + shown(program.title) +
-                " does not have; use the compile options of the profiled run");
+    return inspectError(
+        shown(view.profile) + ": is of a program with " +
+        llvm::Twine(program.commandMicros.size()) + " commands, which " +
+        shown(program.title) +
+        " does not have; use the compile options of the profiled run");
   return kExitDone;
 }
 
 static int readOverlayFile(const std::string &path, PageProgram &program) {
   auto bytes = readRegular(path);
   if (!bytes)
-    return fail(llvm::toString(bytes.takeError()));
+    return inspectError(llvm::toString(bytes.takeError()));
   std::string wrong = readOverlays((*bytes)->getBuffer(), program.overlays);
-  return wrong.empty() ? int(kExitDone) : fail(shown(path) + ": " + wrong);
+  return wrong.empty() ? int(kExitDone)
+                       : inspectError(shown(path) + ": " + wrong);
 }
 
 static int readPrograms(const ViewOptions &view, const Options &options,
@@ -287,20 +288,21 @@ int compiler::viewProgram(llvm::ArrayRef<std::string> args,
   if (!options)
     return kExitUsage;
   if (!view.port.empty())
-    return fail("--port: only 'serve' has a port");
+    return inspectError("--port: only 'serve' has a port");
   std::optional<ViewFormat> format = formatOf(view, options->output);
   if (!format)
-    return fail("--format=" + shown(view.format) +
-                ": expected html, model-explorer, trace-events or data");
+    return inspectError(
+        "--format=" + shown(view.format) +
+        ": expected html, model-explorer, trace-events or data");
   if (*format == ViewFormat::TraceEvents && !view.with.empty())
-    return fail("--with: trace events are of one program");
+    return inspectError("--with: trace events are of one program");
   std::vector<std::string> inputs{options->model};
   for (const std::string &path : {view.with, view.profile, view.overlay})
     if (!path.empty())
       inputs.push_back(path);
   std::string path = options->output.empty() ? "-" : options->output;
   if (std::string wrong = whyNotWritable(path, inputs); !wrong.empty())
-    return fail(wrong);
+    return inspectError(wrong);
   std::vector<PageProgram> programs;
   if (int code = readPrograms(view, *options, targets, programs))
     return code;
@@ -315,11 +317,11 @@ int compiler::serveProgram(llvm::ArrayRef<std::string> args,
   if (!options)
     return kExitUsage;
   if (!options->output.empty() || !view.format.empty())
-    return fail("serve writes no file; 'view' does");
+    return inspectError("serve writes no file; 'view' does");
   uint16_t port = kDefaultPort;
   if (!view.port.empty() && StringRef(view.port).getAsInteger(10, port))
-    return fail("--port=" + shown(view.port) +
-                ": expected a number from 0 (any free port) to 65535");
+    return inspectError("--port=" + shown(view.port) +
+                        ": expected a number from 0 (any free port) to 65535");
   std::vector<std::string> files{options->model};
   for (const std::string &path : {view.with, view.profile, view.overlay})
     if (!path.empty())
