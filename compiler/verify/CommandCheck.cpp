@@ -111,6 +111,40 @@ DeviceFinding CommandCheck::planFinding(const sinter_entry &entry,
                   text + "; no command wrote there");
 }
 
+std::optional<uint32_t> CommandCheck::producerOf(Value value) const {
+  Operation *op = value.getDefiningOp();
+  while (op && !isa<ir::FusionOpInterface>(op) && op->getNumOperands() > 0)
+    op = op->getOperand(0).getDefiningOp();
+  auto found = commandOf.find(op);
+  return found == commandOf.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The operand was right when `producer` had computed it.
+DeviceFinding CommandCheck::changedOperand(const ObservedCommand &command,
+                                           uint32_t slice,
+                                           std::optional<uint32_t> producer) {
+  const sinter_command *rows = command.entry.commands;
+  const std::string operand = "operand " + std::to_string(slice);
+  bool isWrittenSince = !producer;
+  for (uint32_t k = producer ? *producer + 1 : 0; k < command.index; ++k)
+    isWrittenSince |= isWrittenBy(rows[k], rows[command.index].slices[slice]);
+  if (isWrittenSince)
+    return planFinding(command.entry, command.index,
+                       rows[command.index].slices[slice],
+                       operand + " does not hold the value that was computed "
+                                 "for it");
+  const std::string since = " has changed since command " +
+                            std::to_string(*producer) +
+                            " computed it, and the plan lets no command write "
+                            "there: ";
+  return describe(command.entry, command.index, "kernel",
+                  operand + since +
+                      (*producer + 1 == command.index
+                           ? "this command writes"
+                           : "this command or one since then writes") +
+                      " outside of its results");
+}
+
 std::optional<DeviceFinding>
 CommandCheck::checkOperands(const ObservedCommand &command, Operation *fusion) {
   const sinter_command &row = command.entry.commands[command.index];
@@ -134,10 +168,9 @@ CommandCheck::checkOperands(const ObservedCommand &command, Operation *fusion) {
                              value.size() / 8 <= bytes.size());
                    });
     if (!isRight)
-      return planFinding(command.entry, command.index, slice,
-                         "operand " + std::to_string(k) +
-                             " does not hold the value that was computed for "
-                             "it");
+      return changedOperand(command, k,
+                            isLaunch ? producerOf(fusion->getOperand(k))
+                                     : std::nullopt);
   }
   return std::nullopt;
 }
@@ -220,8 +253,10 @@ CommandCheck::check(const ObservedCommand &command) {
                       "it runs before a command that computes an operand");
     operands.push_back(*value);
   }
-  auto finding = checkOperands(command, fusion);
-  return finding ? finding : checkResults(command, fusion, operands);
+  if (auto finding = checkOperands(command, fusion))
+    return finding;
+  commandOf[fusion] = command.index;
+  return checkResults(command, fusion, operands);
 }
 
 std::optional<Tensor> CommandCheck::result(unsigned index) {

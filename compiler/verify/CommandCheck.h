@@ -47,11 +47,16 @@ private:
                llvm::ArrayRef<ir::Tensor> operands);
   DeviceFinding describe(const sinter_entry &entry, uint32_t command,
                          llvm::StringRef what, const std::string &text);
+  /// The command that computed a value; nothing if none did.
+  std::optional<uint32_t> producerOf(mlir::Value value) const;
+  DeviceFinding changedOperand(const ObservedCommand &command, uint32_t slice,
+                               std::optional<uint32_t> producer);
 
   mlir::func::FuncOp function;
   const CommandFusions &fusions;
   const sinter_artifact &artifact;
   llvm::DenseMap<mlir::Value, ir::Tensor> values;
+  llvm::DenseMap<mlir::Operation *, uint32_t> commandOf; // by fusion
 };
 
 } // namespace sinter::compiler

@@ -66,6 +66,16 @@ compiler::verifyNumbers(const Options &options) {
   };
 }
 
+/// "CancelMoves<TransposeOp>" of a pattern's C++ name.
+static std::string withoutNamespaces(StringRef name) {
+  std::string text = name.str();
+  for (StringRef space : {"sinter::passes::", "sinter::ir::", "mlir::",
+                          "(anonymous namespace)::"})
+    for (size_t at; (at = text.find(space)) != std::string::npos;)
+      text.erase(at, space.size());
+  return text;
+}
+
 static bool isTrained(ModuleOp module) {
   return !module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
 }
@@ -262,7 +272,8 @@ ExitCode NumericCheck::locate(const Phase &phase, const PhaseContext &context) {
     (isWrongWith(middle) ? high : low) = middle;
   }
   if (isWrongWith(high)) {
-    finding_->pattern = StringRef(pattern).rsplit("pattern: ").second.str();
+    finding_->pattern =
+        withoutNamespaces(StringRef(pattern).rsplit("pattern: ").second);
     finding_->patternAt = at;
   }
   return kExitMismatch;
