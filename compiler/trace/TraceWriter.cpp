@@ -83,6 +83,15 @@ static std::vector<std::string> namesOf(mlir::Location location) {
   return {names.begin(), names.end()};
 }
 
+std::string compiler::patternName(StringRef name) {
+  std::string text = name.str();
+  for (StringRef space : {"sinter::passes::", "sinter::ir::", "mlir::",
+                          "(anonymous namespace)::"})
+    for (size_t at; (at = text.find(space)) != std::string::npos;)
+      text.erase(at, space.size());
+  return text;
+}
+
 // The top-level op that contains `op`.
 static mlir::Operation *topLevel(mlir::Operation *op) {
   while (op->getParentOp() && !mlir::isa<mlir::ModuleOp>(op->getParentOp()))
@@ -236,7 +245,7 @@ TraceWriter::OpenRewrite *TraceWriter::matched() {
     return &rewrite;
   rewrite.hasMatched = true;
   TraceRewrite &record = rewrite.record;
-  record.name = rewrite.name;
+  record.name = patternName(rewrite.name);
   record.symbol = symbolOf(topLevel(rewrite.ops.front()));
   llvm::SmallSetVector<StringRef, 4> nodes;
   for (mlir::Operation *op : rewrite.ops) {

@@ -20,6 +20,9 @@
 
 namespace sinter::compiler {
 
+/// "CancelMoves<TransposeOp>" of a pattern's C++ name, which has namespaces.
+std::string patternName(llvm::StringRef name);
+
 /// Records the trace of one compilation. Must outlive the pass managers that it
 /// is attached to.
 class TraceWriter : public ir::RewriteObserver {

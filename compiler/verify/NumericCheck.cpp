@@ -7,6 +7,7 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/trace/TraceWriter.h"
 #include "compiler/verify/GradientCheck.h"
 #include "compiler/verify/PassReplay.h"
 #include "compiler/verify/StepCheck.h"
@@ -64,16 +65,6 @@ compiler::verifyNumbers(const Options &options) {
                                state->check.finding()->line());
     return code;
   };
-}
-
-/// "CancelMoves<TransposeOp>" of a pattern's C++ name.
-static std::string withoutNamespaces(StringRef name) {
-  std::string text = name.str();
-  for (StringRef space : {"sinter::passes::", "sinter::ir::", "mlir::",
-                          "(anonymous namespace)::"})
-    for (size_t at; (at = text.find(space)) != std::string::npos;)
-      text.erase(at, space.size());
-  return text;
 }
 
 static bool isTrained(ModuleOp module) {
@@ -273,7 +264,7 @@ ExitCode NumericCheck::locate(const Phase &phase, const PhaseContext &context) {
   }
   if (isWrongWith(high)) {
     finding_->pattern =
-        withoutNamespaces(StringRef(pattern).rsplit("pattern: ").second);
+        patternName(StringRef(pattern).rsplit("pattern: ").second);
     finding_->patternAt = at;
   }
   return kExitMismatch;

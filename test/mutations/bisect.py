@@ -12,7 +12,6 @@ bisects a small model that reaches the place; its output must name the pass or t
 the node. FOLDER is a clone of the project with a build in build/release; nothing else may use it.
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -21,6 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import planting
 from defects import DEFECTS
 
 LIMIT_S = 300  # of one bisection
@@ -28,22 +28,12 @@ LIMIT_S = 300  # of one bisection
 
 def problems(tree):
     """One line for each defect that cannot be planted."""
+    yield from planting.misplaced(tree, DEFECTS)
     for defect in DEFECTS:
-        path = os.path.join(tree, defect.file)
-        count = -1
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                count = file.read().count(defect.old)
-        if count != 1:
-            yield (f"{defect.name}: {defect.file} "
-                   + ("is not there" if count < 0 else f"has its place {count} times"))
         if not defect.names:
             yield f"{defect.name}: expects nothing"
         if not os.path.exists(modelOf(tree, defect)):
             yield f"{defect.name}: {modelOf(tree, defect)} is not there"
-    names = [defect.name for defect in DEFECTS]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"two defects are called {name}"
 
 
 def modelOf(tree, defect):
@@ -53,9 +43,7 @@ def modelOf(tree, defect):
 
 
 def build(tree):
-    built = subprocess.run(["ninja", "-C", os.path.join(tree, "build", "release"),
-                            "sinter-inspect"], capture_output=True, text=True)
-    return built.returncode == 0, built.stdout[-2000:]
+    return planting.build(tree, ["sinter-inspect"])
 
 
 def bisect(tree, defect):
@@ -85,12 +73,7 @@ def missing(defect, code, output):
 
 def plant(tree, defect, show):
     """What is missing, "" if nothing, and the seconds of the bisection."""
-    path = os.path.join(tree, defect.file)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(defect.old, defect.new))
+    with planting.planted(tree, defect):
         isBuilt, log = build(tree)
         if not isBuilt:
             print(log, file=sys.stderr)
@@ -100,17 +83,10 @@ def plant(tree, defect, show):
         if show or lacks:
             print(output, end="")
         return lacks, seconds
-    finally:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--tree")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--first", default="", help="the name of the first one to plant")
+    parser = planting.argumentParser(__doc__)
     parser.add_argument("--show", action="store_true", help="print what bisect says")
     arguments = parser.parse_args()
     tree = os.path.abspath(arguments.tree or os.path.join(HERE, "..", ".."))
@@ -119,14 +95,8 @@ def main():
         print(line)
     if wrong:
         return 1
-    chosen = [d for d in DEFECTS if arguments.only in d.name or arguments.only in d.file]
-    names = [defect.name for defect in chosen]
-    if arguments.first:
-        chosen = chosen[names.index(arguments.first):]
-    if arguments.list or not arguments.tree:
-        for defect in chosen:
-            print(f"{defect.name:28} {defect.file}")
-        print(f"{len(chosen)} defects")
+    chosen = planting.choose(DEFECTS, arguments, "defects")
+    if not chosen:
         return 0
     # An earlier run may have left a program with a defect in it.
     isBuilt, log = build(tree)

@@ -12,7 +12,6 @@ The tests that are named with it run on the changed build; one of them must fail
 FOLDER is a clone of the project with a build in build/release; nothing else may use it.
 """
 
-import argparse
 import os
 import re
 import signal
@@ -22,34 +21,22 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import planting
 from silences import SILENCES
 
 LIT = "/usr/lib/llvm-19/build/utils/lit/lit.py"
 TOOLS = ["sinterc", "sinter-run", "sinter-inspect"]
 
 
-def places(tree, silence):
-    """How often the place is in the file."""
-    with open(os.path.join(tree, silence.file), encoding="utf-8") as file:
-        return file.read().count(silence.old)
-
-
 def problems(tree):
     """One line for each mutation that cannot be planted."""
+    yield from planting.misplaced(tree, SILENCES)
     for silence in SILENCES:
-        path = os.path.join(tree, silence.file)
-        count = places(tree, silence) if os.path.exists(path) else -1
-        if count != 1:
-            yield (f"{silence.name}: {silence.file} "
-                   + ("is not there" if count < 0 else f"has its place {count} times"))
         for check in silence.checks:
             if "/" in check and not os.path.exists(os.path.join(tree, check)):
                 yield f"{silence.name}: {check} is not there"
         if silence.old == silence.new:
             yield f"{silence.name}: changes nothing"
-    names = [silence.name for silence in SILENCES]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"two mutations are called {name}"
 
 
 def targets(silence):
@@ -91,55 +78,34 @@ def fails(tree, check):
         process.wait()
 
 
-def compile_(tree, silences):
-    wanted = sorted({target for silence in silences for target in targets(silence)})
-    built = subprocess.run(["ninja", "-C", os.path.join(tree, "build", "release")] + wanted,
-                           capture_output=True, text=True)
-    return built.returncode == 0, built.stdout[-2000:]
+def build(tree, silences):
+    return planting.build(
+        tree, sorted({target for silence in silences for target in targets(silence)}))
 
 
 def plant(tree, silence):
     """The check that failed, "" if none did; None where it does not compile."""
-    path = os.path.join(tree, silence.file)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(silence.old, silence.new))
-        isBuilt, log = compile_(tree, [silence])
+    with planting.planted(tree, silence):
+        isBuilt, log = build(tree, [silence])
         if not isBuilt:
             print(log, file=sys.stderr)
             return None
         return next((check for check in silence.checks if fails(tree, check)), "")
-    finally:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--tree")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--first", default="", help="the name of the first one to plant")
-    arguments = parser.parse_args()
+    arguments = planting.argumentParser(__doc__).parse_args()
     tree = os.path.abspath(arguments.tree or os.path.join(HERE, "..", ".."))
     wrong = list(problems(tree))
     for line in wrong:
         print(line)
     if wrong:
         return 1
-    chosen = [s for s in SILENCES if arguments.only in s.name or arguments.only in s.file]
-    names = [silence.name for silence in chosen]
-    if arguments.first:
-        chosen = chosen[names.index(arguments.first):]
-    if arguments.list or not arguments.tree:
-        for silence in chosen:
-            print(f"{silence.name:28} {silence.file}")
-        print(f"{len(chosen)} mutations")
+    chosen = planting.choose(SILENCES, arguments, "mutations")
+    if not chosen:
         return 0
     # An earlier run may have left programs with a mutation in them.
-    isBuilt, log = compile_(tree, chosen)
+    isBuilt, log = build(tree, chosen)
     if not isBuilt:
         print(log)
         return 1

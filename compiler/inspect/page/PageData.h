@@ -27,7 +27,7 @@ struct PageProgram {
   llvm::json::Object overlays;
 };
 
-/// Writes the JSON value that docs/debugging.md describes.
+/// Writes the JSON value that docs/inspector.md describes.
 void writePageData(const std::vector<PageProgram> &programs,
                    llvm::raw_ostream &os);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Decodes the data of a page as docs/debugging.md describes it, and compares it with the trace.
+"""Decodes the data of a page as docs/inspector.md describes it, and compares it with the trace.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
