@@ -25,6 +25,7 @@
 #include "compiler/verify/Reduce.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -332,8 +333,8 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
   return std::nullopt;
 }
 
-// What is wrong with the words of a command, "" if nothing.
-static std::string checkWords(const InspectOptions &inspect) {
+// Why the first word is no command; "" if it is one, or a file.
+static std::string checkCommand(const InspectOptions &inspect) {
   auto isWord = [](StringRef text) { return !text.starts_with("-"); };
   // The command is the first argument. A first word that is neither a command
   // nor a file, with another word after it, is a misspelled command.
@@ -342,11 +343,25 @@ static std::string checkWords(const InspectOptions &inspect) {
       !llvm::sys::fs::exists(inspect.rest[0]))
     return "unknown command '" + shown(inspect.rest[0]) +
            "'; --help lists the commands";
+  return "";
+}
+
+// What a command lacks, or cannot write; "" if nothing.
+static std::string checkRequest(const InspectOptions &inspect,
+                                const Options &options) {
   if (inspect.command == "why" && inspect.questions.empty())
     return "why: expected a question, such as --not-fused=NODE,NODE; --help "
            "lists them";
   if (inspect.command == "grep" && inspect.pattern.empty())
     return "grep: expected REGEX and a trace";
+  StringRef extension = llvm::sys::path::extension(options.output);
+  bool isGraph = inspect.command == "graph", isPlan = inspect.command == "plan";
+  if ((extension == ".html" && !isGraph && !isPlan) ||
+      llvm::is_contained({".svg", ".png", ".pdf"}, extension))
+    return "-o " + shown(options.output) + ": " + inspect.command +
+           (isGraph  ? " writes .html, .dot or .json"
+            : isPlan ? " writes text, .html or .json"
+                     : " writes text, or JSON with --json");
   return "";
 }
 
@@ -361,7 +376,7 @@ int compiler::sinterInspect(int argc, char **argv,
   inspect.planPage = planPage;
   takeTraceWords(inspect);
   bool isHelp = llvm::is_contained(inspect.rest, "--help");
-  if (std::string wrong = checkWords(inspect); !wrong.empty() && !isHelp)
+  if (std::string wrong = checkCommand(inspect); !wrong.empty() && !isHelp)
     return inspectError(wrong);
   std::optional<const Options> options = parseOptions(
       "sinter-inspect", kSinterInspect, kindsOf(targets), inspect.rest);
@@ -375,6 +390,8 @@ int compiler::sinterInspect(int argc, char **argv,
     printVersion(llvm::outs(), "sinter-inspect");
     return kExitDone;
   }
+  if (std::string wrong = checkRequest(inspect, *options); !wrong.empty())
+    return inspectError(wrong);
   FileKind kind = fileKindOf(options->model);
   if (llvm::is_contained({"log", "show", "diff", "blame", "grep", "rewrites"},
                          inspect.command) ||

@@ -174,7 +174,10 @@ static void printTimes(const KernelView &view, const MachinePeaks &peaks,
                      1e6 * time.arithmetic, peaks.flopsPerSecond / 1e9);
   if (peaks.secondsPerLaunch > 0)
     os << llvm::format(", launch %.3g us", 1e6 * peaks.secondsPerLaunch);
-  os << "; " << peaks.source << "\n";
+  os << "; " << peaks.source;
+  if (view.bytesRead + view.bytesWritten <= peaks.cacheBytes)
+    os << "; what it reads fits into a cache, and is faster if it is there";
+  os << "\n";
 }
 
 static void printCode(const KernelView &view, llvm::raw_ostream &os) {

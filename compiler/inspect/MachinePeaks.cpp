@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace sinter;
@@ -113,6 +114,8 @@ static MachinePeaks measureCpu() {
     });
   });
   peaks.bytesPerSecond = 2.0 * size * threads / std::max(seconds, 1e-9);
+  peaks.cacheBytes = std::max<double>(sysconf(_SC_LEVEL2_CACHE_SIZE),
+                                      sysconf(_SC_LEVEL3_CACHE_SIZE));
   peaks.source = "measured on this machine, " + std::to_string(threads) +
                  (threads == 1 ? " thread" : " threads") +
                  (hasMatrixUnits ? "; 16-bit products 14 times as fast" : "");
@@ -122,7 +125,7 @@ static MachinePeaks measureCpu() {
 MachinePeaks compiler::machinePeaks(bool isHost) {
   if (isHost)
     return measureCpu();
-  return {4.3e12, 67e12, 790e12, 1.3e-6, "stated for an H200"};
+  return {4.3e12, 67e12, 790e12, 1.3e-6, 50 << 20, "stated for an H200"};
 }
 
 double BestTime::best(const MachinePeaks &peaks) const {

@@ -15,6 +15,7 @@ struct MachinePeaks {
   double flopsPerSecond = 0;   // float32, without matrix units
   double narrowPerSecond = 0;  // contractions of 16-bit floats
   double secondsPerLaunch = 0; // that depends on the launch before it
+  double cacheBytes = 0;       // of the largest cache; what fits is faster
   std::string source;          // what these are the figures of
 };
 

@@ -31,6 +31,35 @@ bool matches(const TraceFilter &filter, const TraceStep &step, size_t index) {
          pass == std::to_string(index);
 }
 
+// Whether a line of IR contains `op`, as it is or with the escapes that names
+// have there.
+bool mentions(StringRef line, StringRef op) {
+  if (line.contains(op))
+    return true;
+  std::string escaped;
+  llvm::raw_string_ostream os(escaped);
+  llvm::printEscapedString(op, os);
+  return line.contains(escaped);
+}
+
+// A line with its escaped names as they are.
+std::string unescaped(StringRef line) {
+  std::string text;
+  while (!line.empty()) {
+    auto [head, tail] = line.split('\\');
+    text += head;
+    unsigned value = 0;
+    if (tail.size() > 1 && !tail.take_front(2).getAsInteger(16, value)) {
+      text += static_cast<char>(value);
+      tail = tail.drop_front(2);
+    } else if (head.size() < line.size()) {
+      text += '\\';
+    }
+    line = tail;
+  }
+  return text;
+}
+
 // Calls `visit` for each step that passes the filter.
 class Walk {
 public:
@@ -43,8 +72,8 @@ public:
       std::vector<Difference> differences;
       for (const TraceChange &change : step.changes) {
         StringRef before = texts[change.symbol];
-        if (filter_.op.empty() || before.contains(filter_.op) ||
-            StringRef(change.text).contains(filter_.op))
+        if (filter_.op.empty() || mentions(before, filter_.op) ||
+            mentions(change.text, filter_.op))
           differences.push_back({change.symbol, before, change.text});
       }
       bool wanted = matches(filter_, step, i) &&
@@ -199,10 +228,9 @@ std::string compiler::printTraceBetween(const Trace &trace, StringRef from,
   return "";
 }
 
-static bool mentions(const TraceRewrite &rewrite, StringRef op) {
+static bool concerns(const TraceRewrite &rewrite, StringRef op) {
   return llvm::is_contained(rewrite.nodes, op) ||
-         StringRef(rewrite.before).contains(op) ||
-         StringRef(rewrite.after).contains(op);
+         mentions(rewrite.before, op) || mentions(rewrite.after, op);
 }
 
 static void printLines(StringRef text, char mark, llvm::raw_ostream &os) {
@@ -221,7 +249,7 @@ size_t compiler::printTraceRewrites(const Trace &trace,
       continue;
     bool isTitled = false;
     for (const TraceRewrite &rewrite : step.rewrites) {
-      if (!filter.op.empty() && !mentions(rewrite, filter.op))
+      if (!filter.op.empty() && !concerns(rewrite, filter.op))
         continue;
       if (!isTitled)
         os << title(i, step) << "\n";
@@ -314,11 +342,28 @@ void compiler::printTraceJson(const Trace &trace, const TraceFilter &filter,
   os << llvm::json::Value(std::move(steps)) << "\n";
 }
 
+bool compiler::hasOp(const Trace &trace, StringRef op) {
+  return llvm::any_of(trace.steps, [&](const TraceStep &step) {
+    return llvm::any_of(step.changes, [&](const TraceChange &change) {
+      return mentions(change.text, op);
+    });
+  });
+}
+
 bool compiler::hasPass(const Trace &trace, const TraceFilter &filter) {
   for (auto [i, step] : llvm::enumerate(trace.steps))
     if (matches(filter, step, i))
       return true;
   return false;
+}
+
+// What a line says whatever values and kernel it is in: an op that is moved
+// into a kernel, or a kernel into a program, has the same.
+static std::string essenceOf(StringRef line) {
+  std::string text = line.trim().str();
+  for (size_t at = 0; (at = text.find("%arg", at)) != std::string::npos;)
+    text.erase(at + 1, 3);
+  return withoutNumbers(text);
 }
 
 size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
@@ -332,17 +377,34 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
   Walk(trace, TraceFilter())
       .run([&](size_t i, const TraceStep &,
                const std::vector<Difference> &changes) {
+        // Where moved lines come from: who made the lines that are gone.
+        std::map<std::string, size_t> makers;
+        std::vector<std::vector<DiffLine>> diffs;
         for (const Difference &difference : changes) {
-          std::vector<Line> &old = last[difference.symbol.str()], lines;
-          auto at = old.begin();
-          for (const DiffLine &line : linesOf(difference)) {
-            size_t step = line.mark == ' ' ? at->step : i;
+          auto at = last[difference.symbol.str()].begin();
+          for (const DiffLine &line : diffs.emplace_back(linesOf(difference))) {
+            if (line.mark == '-') {
+              makers.emplace(essenceOf(line.text), at->step);
+              if (!filter.op.empty() && mentions(line.text, filter.op))
+                removed = i;
+            }
             if (line.mark != '+')
               ++at;
-            if (line.mark != '-')
-              lines.push_back({line.text, step});
-            else if (!filter.op.empty() && line.text.contains(filter.op))
-              removed = i;
+          }
+        }
+        for (auto [difference, diff] : llvm::zip_equal(changes, diffs)) {
+          std::vector<Line> &old = last[difference.symbol.str()], lines;
+          auto at = old.begin();
+          for (const DiffLine &line : diff) {
+            if (line.mark == '+') {
+              auto maker = makers.find(essenceOf(line.text));
+              lines.push_back(
+                  {line.text, maker == makers.end() ? i : maker->second});
+              continue;
+            }
+            if (line.mark == ' ')
+              lines.push_back({line.text, at->step});
+            ++at;
           }
           old = std::move(lines);
         }
@@ -352,7 +414,7 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
     for (const Line &line : lines) {
       const TraceStep &step = trace.steps[line.step];
       if (!matches(filter, step, line.step) ||
-          (!filter.op.empty() && !line.text.contains(filter.op)))
+          (!filter.op.empty() && !mentions(line.text, filter.op)))
         continue;
       os << llvm::format("%3zu  ", line.step)
          << llvm::left_justify(step.phase, 10) << " "
@@ -369,9 +431,11 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
     return printed;
   std::string rewrites;
   llvm::raw_string_ostream text(rewrites);
-  if (printTraceRewrites(trace, filter, text))
-    os << "rewrites:\n" << rewrites;
-  return printed;
+  size_t numRewrites = printTraceRewrites(trace, filter, text);
+  if (numRewrites)
+    os << (printed ? "" : "no line of the last IR has it\n") << "rewrites:\n"
+       << rewrites;
+  return printed + numRewrites;
 }
 
 size_t compiler::printTraceGrep(const Trace &trace, const TraceFilter &filter,
@@ -384,7 +448,8 @@ size_t compiler::printTraceGrep(const Trace &trace, const TraceFilter &filter,
         bool isTitled = false;
         for (const Difference &difference : differences)
           for (const DiffLine &line : linesOf(difference)) {
-            if (line.mark == ' ' || !pattern.match(line.text))
+            if (line.mark == ' ' || !(pattern.match(line.text) ||
+                                      pattern.match(unescaped(line.text))))
               continue;
             if (!isTitled)
               os << title(i, step) << "\n";

@@ -31,6 +31,9 @@ void printTraceJson(const Trace &trace, const TraceFilter &filter, bool text,
 /// Whether a step of the trace passes `filter.pass`.
 bool hasPass(const Trace &trace, const TraceFilter &filter);
 
+/// Whether a line of the trace contains `op`.
+bool hasOp(const Trace &trace, llvm::StringRef op);
+
 // In the reports below, a line whose values only have other numbers than before
 // is the same line.
 

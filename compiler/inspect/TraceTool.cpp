@@ -28,7 +28,10 @@ void compiler::takeTraceWords(InspectOptions &inspect) {
   auto isWord = [](const std::string &text) { return text[0] != '-'; };
   std::vector<std::string> &rest = inspect.rest;
   auto file = llvm::find_if(rest, isWord);
-  if (file == rest.end() || fileKindOf(*file) != FileKind::Trace)
+  bool isOfTraces =
+      llvm::is_contained({"log", "show", "blame", "rewrites"}, inspect.command);
+  if (file == rest.end() ||
+      (!isOfTraces && fileKindOf(*file) != FileKind::Trace))
     return;
   std::vector<std::string> words;
   llvm::copy_if(llvm::make_range(file + 1, rest.end()),
@@ -135,6 +138,8 @@ int compiler::inspectTrace(const InspectOptions &inspect,
       return printTraceRewrites(trace, inspect.filter, os);
     });
   if (!inspect.to.empty()) {
+    if (!inspect.filter.op.empty() || !inspect.filter.pass.empty())
+      return inspectError("diff TRACE PASS PASS takes neither --op nor --pass");
     std::string wrong;
     int code = printReport(options, [&](llvm::raw_ostream &os) {
       wrong = printTraceBetween(trace, inspect.from, inspect.to, os);
@@ -144,6 +149,10 @@ int compiler::inspectTrace(const InspectOptions &inspect,
   auto report = inspect.command == "show"   ? printTraceShow
                 : inspect.command == "diff" ? printTraceDiff
                                             : printTraceLog;
+  if (!inspect.filter.op.empty() && !hasOp(trace, inspect.filter.op))
+    return inspectError("--op=" + shown(inspect.filter.op) +
+                            ": no line of the trace has it",
+                        kExitFailed);
   return printReport(options, [&](llvm::raw_ostream &os) {
     report(trace, inspect.filter, os);
   });

@@ -50,18 +50,30 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
       for (const std::string &node : remark.nodes)
         commandsOf_[node].insert(commands_.size());
       auto [head, target] = StringRef(remark.text).rsplit(' ');
-      commands_.push_back({remark.text,
+      StringRef entry =
+          StringRef(remark.text).split('@').second.split(':').first;
+      commands_.push_back({remark.text, entry.str(),
                            head.ends_with(" launch") ? target.str() : "",
                            remark.nodes});
     }
 }
 
+// A name as the printed IR has it: in quotes, with escapes.
+static std::string inText(StringRef name) {
+  std::string text = "\"";
+  llvm::raw_string_ostream os(text);
+  llvm::printEscapedString(name, os);
+  os << "\"";
+  return text;
+}
+
 std::string WhyIndex::whyNoNode(StringRef node) const {
   if (remarksOf_.contains(node) || commandsOf_.contains(node))
     return "";
+  std::string name = inText(node);
   for (const TraceStep &step : trace_.steps)
     for (const TraceChange &change : step.changes)
-      if (StringRef(change.text).contains(("\"" + node + "\"").str()))
+      if (StringRef(change.text).contains(name))
         return "";
   return "the program has no node " + quoted(node.str());
 }
@@ -75,7 +87,7 @@ static void addReason(Answer &answer, StringRef pass, const std::string &text) {
 
 /// Which pass removed the last op of `node`, and by which rewrite.
 void WhyIndex::addFate(StringRef node, Answer &answer) const {
-  std::string name = ("\"" + node + "\"").str();
+  std::string name = inText(node);
   std::set<std::string> holders; // functions that name it
   const TraceStep *removed = nullptr;
   for (const TraceStep &step : trace_.steps)
@@ -122,14 +134,49 @@ static bool concern(llvm::ArrayRef<std::string> named,
   });
 }
 
-/// Adds why the commands `first` and `second` are two.
-void WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
-  llvm::ArrayRef<std::string> a = commands_[first].nodes,
-                              b = commands_[second].nodes;
-  for (const TraceRemark *pair : pairs_)
-    if ((concern(pair->nodes, a) && concern(pair->with, b)) ||
-        (concern(pair->nodes, b) && concern(pair->with, a)))
-      addReason(answer, pair->pass, pair->text);
+static bool isPart(llvm::ArrayRef<std::string> part,
+                   llvm::ArrayRef<std::string> whole) {
+  return llvm::all_of(part, [&](const std::string &node) {
+    return llvm::is_contained(whole, node);
+  });
+}
+
+// "3" of "command 3 of @main: launch k0_add".
+static std::string numberOf(StringRef command) {
+  return command.split(' ').second.split(' ').first.str();
+}
+
+bool WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
+  const Command &a = commands_[first], &b = commands_[second];
+  using Nodes = llvm::ArrayRef<std::string>;
+  // A kernel bears the nodes of all its ops, so those of the ops of a remark
+  // are among them. Ops that were divided or merged after the remark have
+  // others.
+  auto fits = [](Nodes part, Nodes whole) {
+    return !part.empty() && isPart(part, whole);
+  };
+  size_t before = answer.reasons.size();
+  for (auto matches : {llvm::function_ref<bool(Nodes, Nodes)>(fits),
+                       llvm::function_ref<bool(Nodes, Nodes)>(concern)}) {
+    for (const TraceRemark *pair : pairs_) {
+      if (!pair->function.empty() && pair->function != a.entry)
+        continue;
+      // A remark about many readers of one value names them all twice.
+      bool isOfMany = pair->nodes == pair->with;
+      if (isOfMany
+              ? concern(pair->nodes, a.nodes) && concern(pair->with, b.nodes)
+              : (matches(pair->nodes, a.nodes) &&
+                 matches(pair->with, b.nodes)) ||
+                    (matches(pair->nodes, b.nodes) &&
+                     matches(pair->with, a.nodes)))
+        addReason(answer, pair->pass,
+                  numberOf(a.text) + " and " + numberOf(b.text) + " of @" +
+                      a.entry + ": " + pair->text);
+    }
+    if (answer.reasons.size() > before)
+      return true;
+  }
+  return false;
 }
 
 Answer WhyIndex::whyNotFused(StringRef pair) const {
@@ -166,26 +213,55 @@ Answer WhyIndex::whyNotFused(StringRef pair) const {
                   "its ops were folded or are views of other values");
       return answer;
     }
+  size_t together = 0, apart = 0;
   for (size_t command : ofA)
-    if (ofB.contains(command))
-      addReason(answer, "plan-memory", commands_[command].text + ": both");
-  if (!answer.reasons.empty()) {
-    answer.headline = both + " are in one kernel";
-    return answer;
+    (ofB.contains(command) ? together : apart) += 1;
+  answer.headline = both + (!together ? " are not in one kernel"
+                            : apart   ? " are in one kernel in part"
+                                      : " are in one kernel");
+  llvm::SetVector<StringRef> entries;
+  for (const Numbers &commands : {ofA, ofB})
+    for (size_t command : commands)
+      entries.insert(commands_[command].entry);
+  for (StringRef entry : entries) {
+    auto within = [&](const Numbers &all) {
+      Numbers own;
+      for (size_t command : all)
+        if (commands_[command].entry == entry)
+          own.insert(command);
+      return own;
+    };
+    addEntry(entry, within(ofA), within(ofB), answer);
   }
-  answer.headline = both + " are not in one kernel";
+  return answer;
+}
+
+/// Adds which commands of `entry` compute the nodes, and why those of one alone
+/// and those of the other alone are several.
+void WhyIndex::addEntry(StringRef entry, const Numbers &ofA, const Numbers &ofB,
+                        Answer &answer) const {
+  for (const Numbers *commands : {&ofA, &ofB})
+    for (size_t command : *commands) {
+      bool isA = ofA.contains(command), isB = ofB.contains(command);
+      addReason(answer, "plan-memory",
+                commands_[command].text + ": " +
+                    (isA && isB ? "both"
+                     : isA      ? "the first"
+                                : "the second"));
+    }
+  bool isKnown = false, areApart = false;
   for (size_t first : ofA)
     for (size_t second : ofB)
-      addPairs(first, second, answer);
-  if (answer.reasons.empty())
+      if (!ofB.contains(first) && !ofA.contains(second)) {
+        areApart = true;
+        isKnown |= addPairs(first, second, answer);
+      }
+  if (areApart && !isKnown)
     addReason(answer, "fuse",
-              "no kernel of one reads a result of a kernel of the other, and "
-              "they read no common value: one kernel would save nothing");
-  for (auto [node, commands] : {std::pair(a, ofA), std::pair(b, ofB)})
-    for (size_t command : commands)
-      addReason(answer, "plan-memory",
-                commands_[command].text + ": " + shown(node));
-  return answer;
+              ("@" + entry +
+               ": no command of one reads a result of a command of the other, "
+               "and they read no common value: one kernel would save nothing")
+                  .str());
 }
 
 Answer WhyIndex::whyKernel(StringRef name) const {
@@ -279,14 +355,16 @@ Answer WhyIndex::whyDevice(StringRef node) const {
 Answer WhyIndex::whyLibrary(StringRef node) const {
   Answer answer;
   answer.problem = whyNoNode(node);
-  add(node, "place-ops", {"library-call"}, answer);
-  answer.headline =
-      answer.reasons.empty()
-          ? "no library computes " + shown(node)
-          : "a library computes " + shown(node) + ", or part of it";
-  add(node, "place-ops", {"generated", "no-code"}, answer);
-  for (size_t command : commandsOf_.lookup(node))
+  bool isCalled = false;
+  for (size_t command : commandsOf_.lookup(node)) {
+    isCalled |= commands_[command].kernel.empty();
     addReason(answer, "plan-memory", commands_[command].text);
+  }
+  answer.headline = isCalled
+                        ? "a library call or copy computes " + shown(node) +
+                              ", or a part of it, or what it is a part of"
+                        : "no library computes " + shown(node);
+  add(node, "place-ops", {"library-call", "generated", "no-code"}, answer);
   if (answer.reasons.empty())
     addFate(node, answer);
   if (answer.reasons.empty())
@@ -312,8 +390,14 @@ Answer WhyIndex::whyRecomputed(StringRef node) const {
   answer.problem = whyNoNode(node);
   add(node, "rematerialize", {"recomputed"}, answer);
   bool isTwice = !answer.reasons.empty();
-  answer.headline = shown(node) + (isTwice ? " is computed a second time"
-                                           : " is not computed a second time");
+  answer.headline =
+      shown(node) + (isTwice ? " is computed a second time to save memory"
+                             : " is not computed a second time to save memory");
+  for (size_t command : commandsOf_.lookup(node))
+    addReason(answer, "plan-memory",
+              commands_[command].text + ": has ops of the node; a kernel may "
+                                        "compute cheap ones again that it "
+                                        "would else read");
   if (!isTwice)
     addReason(answer, "rematerialize",
               "its results are kept, or are not needed after the peak of "

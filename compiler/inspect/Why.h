@@ -50,6 +50,7 @@ private:
   /// A kernel launch, library call or copy of the program.
   struct Command {
     std::string text;   // "command 3 of @main: launch k0_add"
+    std::string entry;  // "main"
     std::string kernel; // "k0_add"; "" for others
     llvm::ArrayRef<std::string> nodes;
   };
@@ -59,7 +60,10 @@ private:
   void addFate(llvm::StringRef node, Answer &answer) const;
   void add(llvm::StringRef node, llvm::StringRef pass,
            llvm::ArrayRef<llvm::StringRef> kinds, Answer &answer) const;
-  void addPairs(size_t first, size_t second, Answer &answer) const;
+  /// Adds why the commands are two; false if nothing is known.
+  bool addPairs(size_t first, size_t second, Answer &answer) const;
+  void addEntry(llvm::StringRef entry, const Numbers &ofA, const Numbers &ofB,
+                Answer &answer) const;
 
   Answer whyNotFused(llvm::StringRef pair) const;
   Answer whyPrecision(llvm::StringRef node) const;

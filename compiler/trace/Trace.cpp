@@ -74,7 +74,8 @@ static void writeStep(const TraceStep &step, llvm::raw_ostream &os) {
   for (const TraceRemark &remark : step.remarks)
     os << "remark " << encoded(remark.pass) << " " << encoded(remark.kind)
        << " " << remark.count << " " << encodedNodes(remark.nodes) << " "
-       << encodedNodes(remark.with) << " " << remark.text.size() << "\n"
+       << encodedNodes(remark.with) << " " << encoded(remark.function) << " "
+       << remark.text.size() << "\n"
        << remark.text << "\n";
   for (const TraceChange &change : step.changes) {
     if (change.text.empty())
@@ -129,14 +130,15 @@ static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
     return takeBytes(rest, words[4], rewrite.before) &&
            takeBytes(rest, words[5], rewrite.after);
   }
-  if (words[0] == "remark" && words.size() == 7) {
+  if (words[0] == "remark" && words.size() == 8) {
     TraceRemark &remark = step.remarks.emplace_back();
     remark.pass = decoded(words[1]);
     remark.kind = decoded(words[2]);
     remark.nodes = decodedNodes(words[4]);
     remark.with = decodedNodes(words[5]);
+    remark.function = decoded(words[6]);
     return !words[3].getAsInteger(10, remark.count) &&
-           takeBytes(rest, words[6], remark.text);
+           takeBytes(rest, words[7], remark.text);
   }
   if (words[0] == "gone" && words.size() == 2) {
     step.changes.push_back({decoded(words[1]), ""});

@@ -10,7 +10,7 @@
 //   model BYTES               then a newline and BYTES bytes, here and below
 //   pass PHASE NAME MILLISECONDS
 //   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
-//   remark PASS KIND COUNT NODES NODES BYTES
+//   remark PASS KIND COUNT NODES NODES FUNCTION BYTES
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
 //   gone SYMBOL
 //
@@ -51,6 +51,7 @@ struct TraceRemark {
   std::vector<std::string> nodes, with; // `with`: of a pair, the other's nodes
   std::string text;
   int64_t count = 1;
+  std::string function; // that the pass ran on; "": on the module
 };
 
 struct TraceStep {

@@ -103,7 +103,7 @@ class TraceWriter::Instrumentation : public mlir::PassInstrumentation {
 public:
   explicit Instrumentation(TraceWriter &writer) : writer_(writer) {}
 
-  void runBeforePass(mlir::Pass *pass, mlir::Operation *) override {
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override {
     // Adaptors only run function passes, which report for themselves.
     if (pass->getArgument().empty())
       return;
@@ -111,6 +111,8 @@ public:
     Running &running =
         writer_.running_[std::this_thread::get_id()].emplace_back();
     running.step = {writer_.phase_, pass->getArgument().str(), 0, {}, {}, {}};
+    if (!mlir::isa<mlir::ModuleOp>(op))
+      running.function = symbolOf(op);
     running.begin = Clock::now();
   }
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
@@ -221,6 +223,7 @@ void TraceWriter::take(const ir::Remark &remark) {
   if (remark.other)
     record.with = namesOf(*remark.other);
   if (Running *now = running()) {
+    record.function = now->function;
     now->step.remarks.push_back(std::move(record));
     return;
   }

@@ -63,6 +63,7 @@ private:
   /// What a thread does.
   struct Running {
     Clock::time_point begin;
+    std::string function; // "": the module
     TraceStep step;
     OpenRewrite rewrite;
   };
