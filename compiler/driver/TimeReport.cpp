@@ -80,7 +80,7 @@ void TimeReport::print(llvm::raw_ostream &os) const {
   double sum = 0;
   for (auto &[phase, milliseconds] : phases_)
     sum += milliseconds;
-  auto printParts = [&](const SpentByName &parts) {
+  auto printParts = [&](const auto &parts) {
     for (auto &[name, spent] : parts) {
       os << "  " << llvm::left_justify(shown(name, 60), 40)
          << llvm::format("%10.1f ms", spent.milliseconds);
@@ -95,8 +95,15 @@ void TimeReport::print(llvm::raw_ostream &os) const {
                        sum > 0 ? 100 * milliseconds / sum : 0);
     if (auto passes = passes_.find(phase); passes != passes_.end())
       printParts(passes->second);
-    if (phase == "kernels")
-      printParts(kernels_);
+    if (phase == "kernels") {
+      // They are compiled in any order.
+      std::vector<std::pair<std::string, Spent>> kernels(kernels_.begin(),
+                                                         kernels_.end());
+      llvm::stable_sort(kernels, [](const auto &a, const auto &b) {
+        return a.second.milliseconds > b.second.milliseconds;
+      });
+      printParts(kernels);
+    }
   }
   os << llvm::left_justify("total", 12) << llvm::format("%10.1f ms\n", sum);
 }

@@ -32,9 +32,9 @@ public:
   bool hasPhase(llvm::StringRef phase) const;
   void clear();
   /// A line for each phase, with its share of the total, then for each of its
-  /// passes in order; a pass that ran several times has one line. Passes and
-  /// kernels that ran in parallel count in full, so they may add up to more
-  /// than their phase.
+  /// passes in order, or each kernel, the slowest first; a pass that ran
+  /// several times has one line. Passes and kernels that ran in parallel count
+  /// in full, so they may add up to more than their phase.
   void print(llvm::raw_ostream &os) const;
 
 private:

@@ -110,9 +110,10 @@ SAME = {
     "--calibrate": "acts as --precision-plan: ops_of_other_precision",
     "--log-placement": PRINTS, "--list-devices": PRINTS, "--memory-limit": SAME_BITS,
     "--remat": SAME_BITS, "--allow-microbatch": "split_batch; see micro_batches.py",
-    "--require": PRINTS, "--verify": PRINTS, "--stop-after": FILES, "--dump-phases": FILES, "--trace": FILES,
+    "--require": PRINTS, "--stop-after": FILES, "--dump-phases": FILES, "--trace": FILES,
     "--remarks": FILES, "--time-report": PRINTS, "-O": SAME_BITS, "-W": PRINTS,
     "-j": SAME_BITS, "--verbose": PRINTS, "--help": PRINTS, "--version": PRINTS,
+    "--verify": PRINTS,
 }
 
 
