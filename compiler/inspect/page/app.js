@@ -146,22 +146,32 @@ class App {
     const count = program.steps.length;
     const x = i => 8 + (width - 16) * (count > 1 ? i / (count - 1) : 0.5);
     context.font = '10px system-ui, sans-serif';
-    let phase = '', end = -100;
     program.steps.forEach((each, i) => {
       const size = each.changes.reduce((sum, change) => sum + (change.gone ? 1 : change.ops.filter(Array.isArray).length), 0);
       context.fillStyle = i === step ? colors.accent : size ? colors.text : colors.line;
       const bar = size ? 3 + 7 * Math.min(1, Math.log10(1 + size) / 3) : 2;
       context.fillRect(x(i) - 1, height - bar, 2.5, bar);
-      if (each.phase !== phase) {
-        phase = each.phase;
-        if (x(i) > end) {
-          context.fillStyle = colors.faint;
-          const length = context.measureText(phase).width;
-          context.fillText(phase, Math.min(x(i), width - length - 2), 8);
-          end = x(i) + length + 6;
-        }
-      }
     });
+    this.drawPhases(context, program.steps, x, width);
+  }
+
+  // The name of each phase where it begins. Where names would overlap, the phase with more passes has its own.
+  drawPhases(context, steps, x, width) {
+    const phases = [];
+    steps.forEach(({phase}, i) => {
+      if (phases.at(-1)?.phase !== phase)
+        phases.push({phase, begin: i, count: 0});
+      ++phases.at(-1).count;
+    });
+    const drawn = [];
+    context.fillStyle = themeColors().faint;
+    for (const {phase, begin} of phases.sort((a, b) => b.count - a.count)) {
+      const length = context.measureText(phase).width, left = Math.min(x(begin), width - length - 2);
+      if (drawn.some(other => left < other.right + 6 && other.left < left + length + 6))
+        continue;
+      drawn.push({left, right: left + length});
+      context.fillText(phase, left, 8);
+    }
   }
 
   fillSymbols() {
