@@ -62,11 +62,7 @@ public:
   Program(const sinter_artifact &artifact,
           const std::map<std::string, std::string> *newNames)
       : artifact_(artifact), newNames_(newNames) {
-    auto manifest = json::parse(artifact.manifest);
-    if (!manifest)
-      llvm::consumeError(manifest.takeError());
-    else if (json::Object *object = manifest->getAsObject())
-      manifest_ = std::move(*object);
+    manifest_ = manifestOf(artifact);
   }
 
   Facts options() const {

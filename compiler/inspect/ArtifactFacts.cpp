@@ -112,10 +112,6 @@ uint64_t compiler::stateBytes(const sinter_artifact &artifact) {
   return std::accumulate(blocks.begin(), blocks.end(), uint64_t(0));
 }
 
-json::Value compiler::jsonText(StringRef text) {
-  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
-}
-
 static json::Array jsonDims(const sinter_tensor_desc &tensor) {
   json::Array dims;
   for (int64_t size : llvm::ArrayRef(tensor.dims, tensor.rank))
@@ -198,6 +194,16 @@ uint32_t compiler::contractionDtype(const sinter_command &command) {
   }
 }
 
+json::Object compiler::manifestOf(const sinter_artifact &artifact) {
+  auto manifest = json::parse(artifact.manifest);
+  if (!manifest) {
+    llvm::consumeError(manifest.takeError());
+    return {};
+  }
+  json::Object *object = manifest->getAsObject();
+  return object ? std::move(*object) : json::Object();
+}
+
 const json::Value *compiler::kernelEntry(const json::Object *table,
                                          const sinter_artifact &artifact,
                                          StringRef kernel) {
@@ -234,14 +240,8 @@ double KernelFlops::narrow() const {
 std::map<std::string, KernelFlops>
 compiler::kernelFlops(const sinter_artifact &artifact) {
   std::map<std::string, KernelFlops> result;
-  auto manifest = json::parse(artifact.manifest);
-  if (!manifest) {
-    llvm::consumeError(manifest.takeError());
-    return result;
-  }
-  const json::Object *object = manifest->getAsObject();
-  const json::Object *kernels =
-      object ? object->getObject("kernel_flops") : nullptr;
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *kernels = manifest.getObject("kernel_flops");
   for (const sinter_kernel_desc &kernel :
        llvm::ArrayRef(artifact.kernels, artifact.numKernels)) {
     const json::Value *value = kernelEntry(kernels, artifact, kernel.name);

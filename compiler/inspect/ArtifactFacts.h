@@ -9,6 +9,7 @@
 #ifndef SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H
 #define SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H
 
+#include "compiler/inspect/JsonText.h"
 #include "sinter/abi.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/MapVector.h"
@@ -69,6 +70,9 @@ bool isContraction(uint32_t kind);
 /// The dtype in which a contraction multiplies.
 uint32_t contractionDtype(const sinter_command &command);
 
+/// The manifest; empty if it is not a JSON object.
+llvm::json::Object manifestOf(const sinter_artifact &artifact);
+
 /// What a table of the manifest says of a kernel; null if nothing. In a file
 /// for several targets, the kernels of all but the first end in "_TARGET", in
 /// the manifest they do not.
@@ -99,8 +103,6 @@ struct EntryTotals {
 };
 EntryTotals total(const sinter_artifact &artifact, const sinter_entry &entry);
 
-/// Any bytes as a JSON string.
-llvm::json::Value jsonText(llvm::StringRef text);
 llvm::json::Object jsonTensor(const sinter_tensor_desc &tensor);
 llvm::json::Array jsonTensors(llvm::ArrayRef<sinter_tensor_desc> tensors);
 /// The names of nodes in a command's label.

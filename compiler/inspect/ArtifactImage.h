@@ -34,7 +34,7 @@ public:
     return artifacts_;
   }
 
-  /// Whether `bytes` at `address` lie in the image.
+  /// True if the `bytes` bytes at `address` are within the image.
   bool holds(const void *address, uint64_t bytes) const {
     return contains(address, bytes, 1);
   }

@@ -387,8 +387,8 @@ private:
     return pairs_.size() > before;
   }
 
-  // Whether nobody else reads two sources, so that they belong to the node
-  // that does: a weight whose shape is another one.
+  // True if sources `a` and `b` have no other readers. They then belong to the
+  // node that reads them: a weight whose shape changed.
   bool isOwned(unsigned a, unsigned b) const {
     return a_.nodes[a].operands.empty() && b_.nodes[b].operands.empty() &&
            a_.nodes[a].op == b_.nodes[b].op && a_.users(a).size() == 1 &&

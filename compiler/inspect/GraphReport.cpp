@@ -7,6 +7,7 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
+#include "compiler/inspect/JsonText.h"
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
 
@@ -126,10 +127,6 @@ static void printDot(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
     os << "  }\n";
   }
   os << "}\n";
-}
-
-static json::Value jsonText(StringRef text) {
-  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
 }
 
 static void printJson(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {

@@ -333,7 +333,8 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
   return std::nullopt;
 }
 
-// Why the first word is no command; "" if it is one, or a file.
+// Returns an error message if the first word is neither a command nor a file;
+// empty otherwise.
 static std::string checkCommand(const InspectOptions &inspect) {
   auto isWord = [](StringRef text) { return !text.starts_with("-"); };
   // The command is the first argument. A first word that is neither a command

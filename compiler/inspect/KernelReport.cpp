@@ -81,12 +81,8 @@ static void addWork(const sinter_command &command, const KernelFlops &kernel,
 using Peaks = std::vector<MachinePeaks>;
 
 static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
-  auto manifest = json::parse(artifact.manifest);
-  const json::Object *kinds = nullptr;
-  if (!manifest)
-    llvm::consumeError(manifest.takeError());
-  else if (const json::Object *object = manifest->getAsObject())
-    kinds = object->getObject("kernels");
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *kinds = manifest.getObject("kernels");
   std::map<std::string, KernelFlops> flops = kernelFlops(artifact);
   Uses uses;
   for (const sinter_entry &entry : entries(artifact))

@@ -278,22 +278,18 @@ static int print(const Request &request, const Options &options,
   for (const KernelView &view : views)
     if (!peaks.count(view.target))
       peaks[view.target] = machinePeaks(options.isHost(view.target));
-  std::string path = options.output.empty() ? "-" : options.output;
-  std::string wrong = whyNotWritable(path, options.model);
-  if (wrong.empty())
-    wrong = writeFile(path, [&](llvm::raw_ostream &os) {
-      json::Array list;
-      for (auto [i, view] : llvm::enumerate(views))
-        if (request.json) {
-          list.push_back(kernelJson(view, peaks[view.target]));
-        } else {
-          os << (i ? "\n" : "");
-          printKernel(view, peaks[view.target], os);
-        }
-      if (request.json)
-        os << json::Value(std::move(list)) << "\n";
-    });
-  return wrong.empty() ? int(kExitDone) : inspectError(wrong);
+  return printReport(options, [&](llvm::raw_ostream &os) {
+    json::Array list;
+    for (auto [i, view] : llvm::enumerate(views))
+      if (request.json) {
+        list.push_back(kernelJson(view, peaks[view.target]));
+      } else {
+        os << (i ? "\n" : "");
+        printKernel(view, peaks[view.target], os);
+      }
+    if (request.json)
+      os << json::Value(std::move(list)) << "\n";
+  });
 }
 
 int compiler::inspectKernels(llvm::ArrayRef<std::string> args,

@@ -43,12 +43,8 @@ static void addUse(const sinter_artifact &artifact,
 }
 
 std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
-  auto manifest = json::parse(artifact.manifest);
-  const json::Object *kinds = nullptr;
-  if (!manifest)
-    llvm::consumeError(manifest.takeError());
-  else if (const json::Object *object = manifest->getAsObject())
-    kinds = object->getObject("kernels");
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *kinds = manifest.getObject("kernels");
   std::map<std::string, KernelFlops> flops = kernelFlops(artifact);
   llvm::MapVector<StringRef, KernelView> views;
   std::map<std::string, std::set<StringRef>> known;

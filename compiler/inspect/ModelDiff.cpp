@@ -6,6 +6,7 @@
 #include "compiler/inspect/ModelDiff.h"
 
 #include "compiler/base/Text.h"
+#include "compiler/inspect/JsonText.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -269,8 +270,8 @@ private:
     return text;
   }
 
-  // What a node of unmatched ops reads and who reads it, in numbers of b; empty
-  // if some of that is not matched. Constants do not count.
+  // The operands and readers of an unmatched node, as numbers of nodes of b.
+  // Empty if one of them is unmatched. Constants are ignored.
   std::vector<unsigned> surroundings(const ModelGraph &graph,
                                      llvm::ArrayRef<unsigned> ops,
                                      bool isA) const {
@@ -446,10 +447,6 @@ void compiler::printDifference(const ModelDifference &difference, bool all,
     os << "renamed  and " << difference.renamed.size() - kMostRenamed
        << " more\n";
   printSum(difference, os);
-}
-
-static json::Value jsonText(StringRef text) {
-  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
 }
 
 static json::Array changesJson(llvm::ArrayRef<ModelChange> changes) {

@@ -6,6 +6,7 @@
 #include "compiler/inspect/PlacementView.h"
 
 #include "compiler/base/Text.h"
+#include "compiler/inspect/ArtifactFacts.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -75,12 +76,8 @@ static void printPlacement(const json::Object &placement,
 
 void compiler::reportPlacement(const sinter_artifact &artifact, bool json,
                                llvm::raw_ostream &os) {
-  auto manifest = json::parse(artifact.manifest);
-  const json::Object *placement = nullptr;
-  if (!manifest)
-    llvm::consumeError(manifest.takeError());
-  else if (const json::Object *object = manifest->getAsObject())
-    placement = object->getObject("placement");
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *placement = manifest.getObject("placement");
   if (json)
     os << (placement ? json::Value(json::Object(*placement))
                      : json::Value(nullptr))

@@ -6,6 +6,7 @@
 #include "compiler/inspect/TraceReport.h"
 
 #include "compiler/base/Text.h"
+#include "compiler/inspect/JsonText.h"
 #include "compiler/inspect/LineDiff.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -262,11 +263,6 @@ size_t compiler::printTraceRewrites(const Trace &trace,
     }
   }
   return count;
-}
-
-static llvm::json::Value jsonText(StringRef text) {
-  return llvm::json::isUTF8(text) ? llvm::json::Value(text.str())
-                                  : llvm::json::fixUTF8(text);
 }
 
 static llvm::json::Array jsonTexts(llvm::ArrayRef<std::string> texts) {

@@ -49,7 +49,7 @@ void printTraceDiff(const Trace &trace, const TraceFilter &filter,
                     llvm::raw_ostream &os);
 /// What changed from after the step of `from` to after that of `to`, each a
 /// pass, phase or number; of several steps with this name, the last one.
-/// Returns "" or why there is no such difference.
+/// Returns an error message, empty on success.
 std::string printTraceBetween(const Trace &trace, llvm::StringRef from,
                               llvm::StringRef to, llvm::raw_ostream &os);
 /// The rewrites of each selected pass: what ops and nodes each was about, and

@@ -10,7 +10,7 @@
 
 namespace sinter::compiler {
 
-/// Whether `args` begin with a trace and a word that is no file: "TRACE PASS".
+/// True if `args` start with a trace and the name of a pass, not of a file.
 bool namesPassOfTrace(llvm::ArrayRef<std::string> args);
 /// Takes the words behind a trace: "show TRACE PASS", "blame TRACE OP" and
 /// "diff TRACE PASS PASS".

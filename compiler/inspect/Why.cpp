@@ -6,6 +6,7 @@
 #include "compiler/inspect/Why.h"
 
 #include "compiler/base/Text.h"
+#include "compiler/inspect/JsonText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -440,11 +441,6 @@ Answer WhyIndex::answer(const Question &question) const {
   if (option == "--recomputed")
     return whyRecomputed(about);
   return whyBytes(about);
-}
-
-static llvm::json::Value jsonText(StringRef text) {
-  return llvm::json::isUTF8(text) ? llvm::json::Value(text.str())
-                                  : llvm::json::fixUTF8(text);
 }
 
 void compiler::printAnswers(llvm::ArrayRef<Question> questions,

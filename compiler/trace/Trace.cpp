@@ -18,6 +18,8 @@ using llvm::StringRef;
 static constexpr int kCompressionLevel = 6;
 // No trace is larger. A damaged file must not make us allocate any size.
 static constexpr uint64_t kMostBytes = uint64_t(1) << 32;
+// Traces are compressed to a twentieth or thirtieth.
+static constexpr uint64_t kMostRatio = 4000;
 
 // Symbols may contain any character, but spaces separate the words of the file.
 static std::string encoded(StringRef name) {
@@ -164,8 +166,9 @@ static std::string textOf(StringRef bytes, std::string &problem) {
   StringRef line;
   std::tie(line, rest) = rest.split('\n');
   std::string text;
-  if (line.getAsInteger(10, size) || size > kMostBytes) {
-    problem = "is damaged: it has no size";
+  if (line.getAsInteger(10, size) || size > kMostBytes ||
+      size / kMostRatio > rest.size()) {
+    problem = "is damaged: it has no size, or a wrong one";
     return "";
   }
   text.resize(size);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/page/GraphFormats.h"
 
+#include "compiler/inspect/JsonText.h"
 #include "compiler/inspect/page/OpText.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,10 +14,6 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
-
-static std::string utf8(StringRef text) {
-  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
-}
 
 static std::string joined(const std::vector<std::string> &nodes) {
   return utf8(llvm::join(nodes, ","));
@@ -86,7 +83,7 @@ void ExplorerGraph::addEdges(unsigned i) {
   }
   if (!isCommand || kindOf(op) == "exec.buffer")
     return;
-  // From now on, who reads the buffer reads this command's result.
+  // Later reads of the buffer read the result of this command.
   for (unsigned k = numReads(op); k < op.operands.size(); ++k)
     for (unsigned j = i + 1; j < ops_.size(); ++j)
       for (ValueUse &use : ops_[j].operands)

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/page/PageData.h"
 
+#include "compiler/inspect/JsonText.h"
 #include "compiler/inspect/page/OpHistory.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -15,10 +16,6 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
-
-static std::string utf8(StringRef text) {
-  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
-}
 
 namespace {
 

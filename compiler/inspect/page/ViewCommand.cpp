@@ -210,6 +210,10 @@ static std::optional<ViewFormat> formatOf(const ViewOptions &view,
     name = output.ends_with(".trace.json") ? "trace-events"
            : output.ends_with(".json")     ? "model-explorer"
                                            : "html";
+  if (view.format.empty() &&
+      llvm::is_contained({".svg", ".png", ".pdf", ".dot"},
+                         llvm::sys::path::extension(output)))
+    return std::nullopt;
   return llvm::StringSwitch<std::optional<ViewFormat>>(name)
       .Case("html", ViewFormat::Html)
       .Case("model-explorer", ViewFormat::ModelExplorer)
@@ -292,7 +296,8 @@ int compiler::viewProgram(llvm::ArrayRef<std::string> args,
   std::optional<ViewFormat> format = formatOf(view, options->output);
   if (!format)
     return inspectError(
-        "--format=" + shown(view.format) +
+        (view.format.empty() ? "-o " + shown(options->output)
+                             : "--format=" + shown(view.format)) +
         ": expected html, model-explorer, trace-events or data");
   if (*format == ViewFormat::TraceEvents && !view.with.empty())
     return inspectError("--with: trace events are of one program");

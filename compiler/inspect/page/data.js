@@ -170,7 +170,7 @@ class Program {
       const old = before.get(op.id);
       if (!old)
         result.added.set(op.id, op);
-      // A new number of an operand alone is no change of the op.
+      // An op whose operands are only renumbered has not changed.
       else if (old !== op && (old.text !== op.text || String(old.operands) !== String(op.operands) ||
                               String(old.nodes) !== String(op.nodes)))
         result.changed.set(op.id, op);

@@ -301,7 +301,7 @@ class Graph {
     return group;
   }
 
-  // A module with one child is no module of its own.
+  // A module with a single child is replaced by that child.
   flatten(group) {
     for (let i = 0; i < group.children.length; ++i) {
       const child = group.children[i];
