@@ -152,6 +152,8 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
+  functions.addPass(
+      passes::createChooseCalls(&context.target, context.devices));
   functions.addPass(passes::createChunkRows(&context.target, context.devices));
   functions.addPass(
       passes::createSplitAttention(&context.target, context.devices));

@@ -6,6 +6,7 @@
 #ifndef SINTER_PASSES_PASSES_H
 #define SINTER_PASSES_PASSES_H
 
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/ChunkRows.h"
 #include "passes/fuse/FuseEpilogues.h"
 #include "passes/fuse/FuseRows.h"

@@ -86,6 +86,10 @@ public:
     return DeviceKind{name().str(), traits()}.firstDevice();
   }
 
+  /// The machine that code is generated for; "" if it is for all machines with
+  /// such a device.
+  virtual llvm::StringRef machine() const { return ""; }
+
   /// What `op` becomes; composites for which `keepsComposite` is false are not
   /// asked about. For Unsupported, `reason` says in a few words what is
   /// missing.

@@ -3,9 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/driver/Driver.h"
+#include "compiler/driver/Sinterc.h"
 #include "tools/lib/Calibrator.h"
 #include "tools/lib/Targets.h"
+#include "tools/lib/TimedPrograms.h"
 
 int main(int argc, char **argv) {
   namespace compiler = sinter::compiler;
@@ -15,5 +16,6 @@ int main(int argc, char **argv) {
     return compiler::calibrate(options, state, targets,
                                sinter::tools::runOnFirstRows);
   };
-  return compiler::sinterc(argc, argv, sinter::tools::targets(), calibrate);
+  return compiler::sinterc(argc, argv, sinter::tools::targets(),
+                           {calibrate, sinter::tools::loadTimed});
 }

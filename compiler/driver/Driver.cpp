@@ -12,6 +12,7 @@
 #include "compiler/base/Text.h"
 #include "compiler/checks/NameChecks.h"
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Lock.h"
 #include "compiler/driver/Manifest.h"
 #include "compiler/driver/ModelStates.h"
 #include "compiler/driver/PhaseFile.h"
@@ -202,6 +203,24 @@ Compilation::Compilation(const Options &options, CompileState state,
     afterPhase = verifyNumbers(options);
 }
 
+Compilation::Asking::Asking(Compilation &compilation)
+    : context(compilation.decisions ? &compilation.context_ : nullptr) {
+  if (context)
+    compilation.decisions->attach(context);
+}
+
+Compilation::Asking::~Asking() {
+  if (context)
+    DecisionTable::detach(context);
+}
+
+std::string Compilation::machine() const {
+  for (const passes::ProgramDevice &device : devices)
+    if (llvm::StringRef name = device.target->machine(); !name.empty())
+      return name.str();
+  return "";
+}
+
 // It may hold modules, which must not outlive the context.
 Compilation::~Compilation() { afterPhase = nullptr; }
 
@@ -308,7 +327,20 @@ ExitCode Compilation::runWithinLimit(const Phase &last) {
   }
 }
 
+ExitCode Compilation::followLock() {
+  if (decisions || options.lockfile.empty())
+    return kExitDone;
+  if (!options.locked && !state.isTrial)
+    return fail(kExitUsage, shown(options.lockfile) +
+                                ": there is no such file; sinterc writes it");
+  std::string wrong = makeTable(options, ownDecisions_);
+  decisions = ownDecisions_.get();
+  return wrong.empty() ? kExitDone : fail(kExitUsage, wrong);
+}
+
 ExitCode Compilation::run(const Phase &last) {
+  if (ExitCode code = followLock())
+    return code;
   bool isLimited = options.memoryLimitBytes > 0 && isPlanned(last);
   ExitCode code =
       isLimited && devices.size() > 1 ? runWithinLimit(last) : runOnce(last);
@@ -360,6 +392,9 @@ ExitCode Compilation::runOnce(const Phase &last) {
   PhaseContext phases{options,         *target, devices,
                       memoryReserves_, state,   model->isModule()};
 
+  if (decisions)
+    decisions->begin(state.target);
+  Asking asking(*this);
   trace_.reset();
   bool writesTrace = !options.trace.empty() && state.writesFiles;
   if (writesTrace || keepsTrace)
@@ -481,6 +516,7 @@ Compilation::kernelText(passes::CodeForm form) {
   codeGen.optLevel = options.optLevel;
   codeGen.form = form;
   diagnostics_->collect();
+  Asking asking(*this);
   auto code = generateForPlaces(*module_, mainTarget(), devices, codeGen);
   diagnostics_->settle(failed(code) ? "kernels" : "");
   return code;
@@ -498,7 +534,8 @@ ExitCode Compilation::checkExport() {
 ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
-  info.manifest = makeManifest(options, state, mainTarget(), devices, *module_);
+  info.manifest = makeManifest(options, state, mainTarget(), devices, *module_,
+                               decisions ? decisions->summary() : "");
   return describeExport(info);
 }
 
@@ -529,6 +566,8 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.isCpuLimited =
       promisesCpuWorkspace(*module_, options, mainTarget().firstDevice());
   bool isFirst = program.objects.empty();
+  manifest_ = info.manifest;
+  Asking asking(*this);
   diagnostics_->collect();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {
@@ -541,6 +580,9 @@ ExitCode Compilation::emit(CompiledProgram &program,
   times.addPhase("kernels", millisecondsSince(begin));
   bool isDefect = failed(result) && !(*module_)->hasAttr(passes::kFailureAttr);
   diagnostics_->settle(isDefect ? "kernels" : "");
+  if (succeeded(result) && ownDecisions_ && !state.isTrial)
+    for (const std::string &line : ownDecisions_->notKept())
+      reportNotKept(options, line);
   return failed(result) ? kExitFailed : dumpCode(info.manifest);
 }
 

@@ -26,6 +26,7 @@
 
 namespace sinter::compiler {
 
+class DecisionTable;
 class DiagnosticPrinter;
 class TraceWriter;
 struct Phase;
@@ -87,6 +88,9 @@ public:
   /// What the last run() recorded, also if it failed; null without --trace and
   /// `keepsTrace`, and before import is done.
   const Trace *trace() const;
+  /// Answers the questions of the passes and code generators, and must outlive
+  /// the compilation. Null: the lock file of the options does, if there is one.
+  DecisionTable *decisions = nullptr;
   /// If set, called after each phase that runs on the module; any other code
   /// than kExitDone ends the compilation with it.
   std::function<ExitCode(const Phase &phase, mlir::ModuleOp module,
@@ -121,6 +125,10 @@ public:
   /// The kernels of all devices of the program as text.
   mlir::FailureOr<passes::TargetCode> kernelText(passes::CodeForm form);
   mlir::MLIRContext &context() { return context_; }
+  /// After emit(): the program's manifest.
+  const std::string &manifest() const { return manifest_; }
+  /// The CPU that code is generated for; "" if it is for GPUs alone.
+  std::string machine() const;
   /// The identifier in the names of the artifact's symbols.
   const std::string &symbol() const { return symbol_; }
   TimeReport times;
@@ -128,9 +136,17 @@ public:
   void reportTimes() const;
 
 private:
+  /// Follows the lock file if nothing else answers questions.
+  ExitCode followLock();
   /// Reports an error, unless this is a trial.
   ExitCode fail(ExitCode code, const llvm::Twine &why) const;
   bool isVerbose() const { return options.verbose && !state.isTrial; }
+  /// While it lives, passes and code generators ask `decisions`.
+  struct Asking {
+    explicit Asking(Compilation &compilation);
+    ~Asking();
+    mlir::MLIRContext *context; // null: nobody is asked
+  };
   ExitCode runOnce(const Phase &last);
   /// Whether a phase failed because of a defect of the compiler, not because of
   /// the model or the options.
@@ -153,20 +169,14 @@ private:
   mlir::MLIRContext context_;
   std::unique_ptr<DiagnosticPrinter> diagnostics_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  std::string symbol_;
+  std::string symbol_, manifest_;
+  std::unique_ptr<DecisionTable> ownDecisions_;
   std::unique_ptr<TraceWriter> trace_;
   LintLog lints_;
   /// Bytes of the limit that placement leaves free on each device, for what it
   /// cannot know (ReserveSearch.h).
   std::vector<int64_t> memoryReserves_;
 };
-
-/// sinterc's main function; `calibrate` runs --calibrate (Calibration.h).
-using Calibrate =
-    std::function<ExitCode(const Options &options, CompileState &state,
-                           llvm::ArrayRef<TargetFactory> targets)>;
-int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
-            const Calibrate &calibrate);
 
 } // namespace sinter::compiler
 

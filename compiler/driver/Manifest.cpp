@@ -81,7 +81,8 @@ static json::Value valueOf(mlir::Attribute value) {
 static json::Object trainingOptions(const Options &options,
                                     const CompileState &state,
                                     const passes::Target &target,
-                                    mlir::ModuleOp module) {
+                                    mlir::ModuleOp module,
+                                    llvm::StringRef otherDecisions) {
   const TrainOptions &train = options.train;
   json::Object object;
   auto training = exec::TrainingAttr::of(module);
@@ -110,6 +111,8 @@ static json::Object trainingOptions(const Options &options,
     object["keep_fp32"] = text(options.keepFp32.joined());
   if (std::string others = otherPrecisions(options, module); !others.empty())
     object["ops_of_other_precision"] = others;
+  if (!otherDecisions.empty())
+    object["decisions"] = otherDecisions;
   if (!options.placeRules.empty())
     object["place"] = text(llvm::join(options.placeRules, ","));
   if (!options.allowCpu.empty())
@@ -181,7 +184,7 @@ std::string
 compiler::makeManifest(const Options &options, const CompileState &state,
                        const passes::Target &target,
                        llvm::ArrayRef<passes::ProgramDevice> devices,
-                       mlir::ModuleOp module) {
+                       mlir::ModuleOp module, llvm::StringRef otherDecisions) {
   json::Object manifest;
   manifest["sinter"] = versionText();
   if (!options.name.empty())
@@ -210,7 +213,7 @@ compiler::makeManifest(const Options &options, const CompileState &state,
     manifest["batch"] = *state.batch;
   if (options.train.enabled)
     manifest[SINTER_MANIFEST_TRAINING] =
-        trainingOptions(options, state, target, module);
+        trainingOptions(options, state, target, module, otherDecisions);
   if (json::Object mixed = mixedRows(module); !mixed.empty())
     manifest[SINTER_MANIFEST_ROWS_MIXED_BY] = std::move(mixed);
   for (const passes::ProgramDevice &device : devices)

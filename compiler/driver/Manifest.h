@@ -15,11 +15,12 @@ namespace sinter::compiler {
 
 /// The JSON text of sinter_artifact.manifest: versions, the target, choices
 /// made at compile time. Contains no path and no time, so that equal
-/// compilations give equal bytes.
+/// compilations give equal bytes. `otherDecisions` is
+/// DecisionTable::summary().
 std::string makeManifest(const Options &options, const CompileState &state,
                          const passes::Target &target,
                          llvm::ArrayRef<passes::ProgramDevice> devices,
-                         mlir::ModuleOp module);
+                         mlir::ModuleOp module, llvm::StringRef otherDecisions);
 
 /// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);

@@ -118,6 +118,8 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass(
       [&] { return passes::createChunkRows(set.main.get(), set.devices); });
   mlir::registerPass(
+      [&] { return passes::createChooseCalls(set.main.get(), set.devices); });
+  mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(
       [&] { return passes::createFuseRows(set.main.get(), set.devices); });

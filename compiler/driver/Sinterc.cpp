@@ -3,12 +3,13 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/driver/Sinterc.h"
 #include "compiler/Phases.h"
 #include "compiler/base/Process.h"
 #include "compiler/base/Text.h"
 #include "compiler/checks/Check.h"
 #include "compiler/driver/Diagnostics.h"
-#include "compiler/driver/Driver.h"
+#include "compiler/driver/Lock.h"
 #include "compiler/driver/MicroBatches.h"
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
@@ -82,9 +83,11 @@ static ExitCode writeKernelText(const Options &options,
       kExitUsage);
 }
 
-// Links `program`; `compilation` is that of its first target.
+// Links `program`; `compilation` is that of its first target, `manifests` are
+// those of all targets.
 static ExitCode linkBinary(const Options &options, Compilation &compilation,
-                           const CompiledProgram &program) {
+                           const CompiledProgram &program,
+                           llvm::ArrayRef<std::string> manifests) {
   auto begin = std::chrono::steady_clock::now();
   LinkKind kind = options.emitKind() == "trainer" ? LinkKind::Trainer
                   : options.emitKind() == "lib"   ? LinkKind::Library
@@ -105,14 +108,20 @@ static ExitCode linkBinary(const Options &options, Compilation &compilation,
   std::chrono::duration<double, std::milli> time =
       std::chrono::steady_clock::now() - begin;
   compilation.times.addPhase("binary", time.count());
-  return kExitDone;
+  if (options.lockfile.empty())
+    return kExitDone;
+  return report(
+      options,
+      keepProgram(options, *compilation.decisions,
+                  describeProgram(program, manifests, compilation.machine())),
+      kExitUsage);
 }
 
 static ExitCode writeBinary(const Options &options, Compilation &compilation) {
   CompiledProgram program;
   if (ExitCode code = compilation.emit(program))
     return code;
-  return linkBinary(options, compilation, program);
+  return linkBinary(options, compilation, program, compilation.manifest());
 }
 
 // The last phase that runs before the output is written.
@@ -159,6 +168,32 @@ static std::string checkCubin(const Options &options, bool wantsText) {
          options.kindsText(" or --target=", hasCubins);
 }
 
+// --lockfile keeps programs, and --tune times them on this machine.
+static std::string checkLock(const Options &options, bool wantsText) {
+  if (!options.tune && !options.lockfile.empty() && !options.locked &&
+      (wantsText || options.check))
+    return shown(options.lockfile) +
+           ": there is no such file; it is written with a program";
+  if (!options.tune)
+    return "";
+  if (options.lockfile.empty())
+    return "--tune needs --lockfile=FILE, to which it writes the decisions";
+  if (wantsText || options.check)
+    return "--tune applies to programs, which --emit=trainer, --emit=lib and "
+           "--emit=obj write";
+  if (options.targets.size() > 1)
+    return "--tune takes only one target; --target names " +
+           std::to_string(options.targets.size());
+  if (options.devices.size() > 1 || !options.placeRules.empty() ||
+      !options.allowCpu.empty())
+    return "--tune needs a program on one device";
+  if (options.traitsOf(options.targets.front()).isSimulated)
+    return "--tune: a simulated device has no times";
+  if (options.train.request.replicas > 1)
+    return "--tune needs a program of one replica";
+  return "";
+}
+
 // Checks that the flags for the output do not contradict each other.
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
@@ -178,6 +213,8 @@ static std::string checkOutput(const Options &options) {
     return "--emit=ptx needs --target=" +
            options.kindsText(" or --target=", hasPtx);
   if (std::string wrong = checkCubin(options, wantsText); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkLock(options, wantsText); !wrong.empty())
     return wrong;
   if (options.emitKind() == "trainer" && !options.train.enabled)
     return "--emit=trainer needs --train";
@@ -215,10 +252,12 @@ static std::string checkOutput(const Options &options) {
 static ExitCode compileTargets(const Options &options,
                                const CompileState &state,
                                const SharedModel &model,
-                               llvm::ArrayRef<TargetFactory> factories) {
+                               llvm::ArrayRef<TargetFactory> factories,
+                               DecisionTable *decisions) {
   // The compilations own what the program refers to.
   std::vector<std::unique_ptr<Compilation>> compilations;
   CompiledProgram program;
+  std::vector<std::string> manifests;
   for (size_t i = 0; i < options.targets.size(); ++i) {
     CompileState own = state.forTarget(options.targets[i]);
     std::unique_ptr<passes::Target> target =
@@ -229,6 +268,7 @@ static ExitCode compileTargets(const Options &options,
         *compilations.emplace_back(std::make_unique<Compilation>(
             options, std::move(own), std::move(target)));
     compilation.model = model;
+    compilation.decisions = decisions;
     if (ExitCode code = compilation.checkOptions())
       return code;
     if (ExitCode code = compilation.run(*findPhase("plan")))
@@ -236,8 +276,10 @@ static ExitCode compileTargets(const Options &options,
     if (ExitCode code = compilation.emit(
             program, llvm::ArrayRef(options.targets).drop_front(i + 1)))
       return code;
+    manifests.push_back(compilation.manifest());
   }
-  if (ExitCode code = linkBinary(options, *compilations.front(), program))
+  if (ExitCode code =
+          linkBinary(options, *compilations.front(), program, manifests))
     return code;
   for (const auto &compilation : compilations)
     compilation->reportTimes();
@@ -246,9 +288,11 @@ static ExitCode compileTargets(const Options &options,
 
 static ExitCode compile(const Options &options, const CompileState &state,
                         TargetSet targets, SharedModel model,
-                        llvm::ArrayRef<TargetFactory> factories) {
+                        llvm::ArrayRef<TargetFactory> factories,
+                        DecisionTable *decisions) {
   Compilation compilation(options, state, std::move(targets));
   compilation.model = std::move(model);
+  compilation.decisions = decisions;
   compilation.batchesThatFit = [&](int64_t batch) {
     return batchesThatFit(options, state, compilation.model, factories, batch);
   };
@@ -265,6 +309,25 @@ static ExitCode compile(const Options &options, const CompileState &state,
   if (code == kExitDone)
     compilation.reportTimes();
   return code;
+}
+
+// Makes the table of --lockfile, and fills it by --tune.
+static ExitCode makeDecisions(const Options &options, const CompileState &state,
+                              SharedModel &model,
+                              llvm::ArrayRef<TargetFactory> factories,
+                              const LoadTimed &load,
+                              std::unique_ptr<DecisionTable> &decisions) {
+  if (options.lockfile.empty())
+    return kExitDone;
+  if (std::string wrong = makeTable(options, decisions); !wrong.empty())
+    return report(options, wrong, kExitUsage);
+  if (!options.tune)
+    return kExitDone;
+  if (!model)
+    if (ExitCode code = readModel(options, model))
+      return code;
+  TuneResult result;
+  return tune(options, state, model, factories, load, *decisions, result);
 }
 
 // --check: checks every target; returns the first exit code that is not zero,
@@ -286,7 +349,7 @@ static ExitCode checkTargets(const Options &options,
 
 int compiler::sinterc(int argc, char **argv,
                       llvm::ArrayRef<TargetFactory> targets,
-                      const Calibrate &calibrate) {
+                      const Measures &measures) {
   prepareProcess("sinterc");
   std::optional<const Options> options = parseOptions(
       "sinterc", kSinterc, kindsOf(targets), argumentsOf(argc, argv));
@@ -311,15 +374,20 @@ int compiler::sinterc(int argc, char **argv,
     return checkTargets(*options, targets);
   CompileState state(*options);
   if (!options->calibrate.empty())
-    if (ExitCode code = calibrate(*options, state, targets))
+    if (ExitCode code = measures.calibrate(*options, state, targets))
       return code;
   SharedModel model;
   if (ExitCode code = splitBatch(*options, state, model, targets))
     return code;
+  std::unique_ptr<DecisionTable> decisions;
+  if (ExitCode code = makeDecisions(*options, state, model, targets,
+                                    measures.load, decisions))
+    return code;
   if (options->targets.size() > 1)
-    return compileTargets(*options, state, model, targets);
+    return compileTargets(*options, state, model, targets, decisions.get());
   TargetSet set = createTargets(*options, state, targets);
   if (!set.main)
     return kExitUsage;
-  return compile(*options, state, std::move(set), std::move(model), targets);
+  return compile(*options, state, std::move(set), std::move(model), targets,
+                 decisions.get());
 }

@@ -8,6 +8,9 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <string>
+#include <vector>
+
 namespace sinter::compiler {
 
 /// `text` as valid UTF-8. Names in a model file can be any bytes, JSON cannot.
@@ -16,6 +19,14 @@ inline std::string utf8(llvm::StringRef text) {
 }
 
 inline llvm::json::Value jsonText(llvm::StringRef text) { return utf8(text); }
+
+/// A list of such texts.
+inline llvm::json::Array jsonTexts(llvm::ArrayRef<std::string> texts) {
+  llvm::json::Array list;
+  for (const std::string &text : texts)
+    list.push_back(jsonText(text));
+  return list;
+}
 
 } // namespace sinter::compiler
 

@@ -62,10 +62,17 @@ size_t printTraceRewrites(const Trace &trace, const TraceFilter &filter,
 /// pass that removed the last line with it. Returns how many lines it printed.
 size_t printTraceBlame(const Trace &trace, const TraceFilter &filter,
                        llvm::raw_ostream &os);
+/// The same as {"lines": [{"step": {"number", "phase", "pass"}, "function",
+/// "line"}], "rewrites": [..], "removed_by": step}.
+size_t printTraceBlameJson(const Trace &trace, const TraceFilter &filter,
+                           llvm::raw_ostream &os);
 /// The lines that match `pattern` and that a selected pass added (+) or removed
 /// (-). Returns how many.
 size_t printTraceGrep(const Trace &trace, const TraceFilter &filter,
                       const llvm::Regex &pattern, llvm::raw_ostream &os);
+/// The same as [{"step", "function", "change": "added" or "removed", "line"}].
+size_t printTraceGrepJson(const Trace &trace, const TraceFilter &filter,
+                          const llvm::Regex &pattern, llvm::raw_ostream &os);
 
 } // namespace sinter::compiler
 

@@ -93,7 +93,9 @@ static int grepTrace(const Trace &trace, const InspectOptions &inspect,
     return inspectError(quoted(inspect.pattern) + ": " + problem);
   return printFound(options, "no line matches " + quoted(inspect.pattern),
                     [&](llvm::raw_ostream &os) {
-                      return printTraceGrep(trace, inspect.filter, pattern, os);
+                      auto report =
+                          inspect.json ? printTraceGrepJson : printTraceGrep;
+                      return report(trace, inspect.filter, pattern, os);
                     });
 }
 
@@ -116,23 +118,22 @@ int compiler::inspectTrace(const InspectOptions &inspect,
                         "'sinter-inspect log' lists them");
   if (inspect.command == "why")
     return explain(trace, inspect, options);
+  if (inspect.command == "grep")
+    return grepTrace(trace, inspect, options);
+  if (inspect.command == "blame")
+    return printFound(options, "no such line", [&](llvm::raw_ostream &os) {
+      auto report = inspect.json ? printTraceBlameJson : printTraceBlame;
+      return report(trace, inspect.filter, os);
+    });
   if (inspect.json) {
-    if (inspect.command == "blame" || inspect.command == "grep" ||
-        !inspect.to.empty())
-      return inspectError(inspect.command +
-                          ": has no JSON form; 'diff --json' has all "
-                          "lines that each pass changed");
+    if (!inspect.to.empty())
+      return inspectError("diff TRACE PASS PASS: has no JSON form; 'diff TRACE "
+                          "--json' has all lines that each pass changed");
     return printReport(options, [&](llvm::raw_ostream &os) {
       bool isLog = inspect.command == "log" || inspect.command == "summary";
       printTraceJson(trace, inspect.filter, /*text=*/!isLog, os);
     });
   }
-  if (inspect.command == "grep")
-    return grepTrace(trace, inspect, options);
-  if (inspect.command == "blame")
-    return printFound(options, "no such line", [&](llvm::raw_ostream &os) {
-      return printTraceBlame(trace, inspect.filter, os);
-    });
   if (inspect.command == "rewrites")
     return printFound(options, "no such rewrite", [&](llvm::raw_ostream &os) {
       return printTraceRewrites(trace, inspect.filter, os);

@@ -9,6 +9,7 @@
 #include "compiler/Phases.h"
 #include "compiler/checks/Contracts.h"
 #include "compiler/lint/Lints.h"
+#include "compiler/options/LockFile.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "passes/train/TrainingWords.h"
@@ -468,9 +469,24 @@ static const OptionRow rows[] = {
        o.verifiesNumbers = v == "numeric";
        return o.verifiesNumbers ? "" : "expected numeric";
      }},
-    {"--tune", "", "measures alternatives", kDebugGroup, kCompile, nullptr},
-    {"--lockfile", "FILE", "keeps the decisions of --tune", kDebugGroup,
-     kCompile, nullptr},
+    {"--lockfile", "FILE",
+     "makes the decisions in FILE again and says what could not be kept; "
+     "writes them if there is no such file",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) {
+       std::string wrong = readPath(v, o.lockfile);
+       return wrong.empty() ? readLockFile(v, o.locked) : wrong;
+     }},
+    {"--tune", "",
+     "times other decisions on this machine and writes the fastest to "
+     "--lockfile",
+     kDebugGroup, kSinterc, turnOn<&Options::tune>},
+    {"--tune-time", "SECONDS",
+     "begins no further trial of --tune after this; default 120", kDebugGroup,
+     kSinterc,
+     [](Options &o, StringRef v) {
+       return readInteger(v, o.tuneSeconds, 1, 1000000);
+     }},
     {"-O", "0..3", "effort of the code generator; default 2", kDebugGroup,
      kCompile,
      [](Options &o, StringRef v) -> std::string {

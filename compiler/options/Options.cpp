@@ -8,6 +8,7 @@
 #include "compiler/checks/Contracts.h"
 #include "compiler/lint/Lints.h"
 #include "compiler/options/Determinism.h"
+#include "compiler/options/LockFile.h"
 #include "compiler/options/OptionValues.h"
 #include "runtime/base/CommandLine.h"
 
@@ -59,6 +60,11 @@ bool Options::allowsLibrary(StringRef name) const {
          llvm::is_contained(libraries, name);
 }
 
+std::string Options::machine() const {
+  std::string kept = locked ? locked->machine() : "";
+  return mcpu == "native" && !kept.empty() ? kept : mcpu;
+}
+
 Options Options::forHostInFloat32() const {
   Options own = *this;
   own.train = TrainOptions();
@@ -69,6 +75,8 @@ Options Options::forHostInFloat32() const {
   own.targets = {hostKind()};
   own.devices.clear();
   own.mcpu = "native";
+  own.lockfile = "";
+  own.locked = nullptr;
   own.libraries = {"all"};
   own.deterministic = "";
   own.memoryLimitBytes = 0;

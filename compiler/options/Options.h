@@ -19,6 +19,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,6 +74,7 @@ struct Contract {
   double bound = 0;  // a count, bytes or percent
 };
 
+struct LockFile;
 struct OptionRow;
 
 struct Options {
@@ -122,6 +124,10 @@ struct Options {
   std::vector<std::string> plannedPrecisions;   // of its ops, as key=WORD
   std::string calibrate;                        // --calibrate: data; "" = none
   std::string stopAfter, dumpPhases, trace, remarks;
+  std::string lockfile;                   // --lockfile; "" = none
+  std::shared_ptr<const LockFile> locked; // null: there is no such file yet
+  bool tune = false;
+  int64_t tuneSeconds = 120;
   std::string deterministic;    // "none", "run", ...; "" = not given: run
   bool verifiesNumbers = false; // --verify=numeric
   bool timeReport = false, check = false, verbose = false, json = false;
@@ -161,6 +167,9 @@ struct Options {
             llvm::function_ref<bool(llvm::StringRef)> isListed = nullptr) const;
   /// The request for an inference program in float32 on this machine's CPU.
   Options forHostInFloat32() const;
+  /// The CPU to generate code for: a name, or "native". That of a lock file, if
+  /// --mcpu leaves it to this machine.
+  std::string machine() const;
   /// Whether --libraries allows library `name`.
   bool allowsLibrary(llvm::StringRef name) const;
 };

@@ -174,11 +174,12 @@ static int checkDevice(const NumericCheck &check, Compilation &compilation,
   return kExitMismatch;
 }
 
-/// The error of the program that is compiled with a precision plan.
-static mlir::FailureOr<double>
-errorWithPlan(StringRef plan, const Compilation &compilation,
-              const GivenArrays &given, llvm::ArrayRef<TargetFactory> targets,
-              NarrowCosts &costs) {
+/// Calls `use` with the program that is compiled with a precision plan.
+static mlir::LogicalResult compileWithPlan(
+    StringRef plan, const Compilation &compilation, const GivenArrays &given,
+    llvm::ArrayRef<TargetFactory> targets,
+    llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp, ProgramInputs &)>
+        use) {
   Options options = compilation.options;
   options.precisionPlan = plan.str();
   options.output.clear();
@@ -194,7 +195,7 @@ errorWithPlan(StringRef plan, const Compilation &compilation,
     return mlir::failure();
   ProgramInputs inputs(
       given, options.train.enabled ? options.train.request.accumulate : 1);
-  return costs.errorOf(trial.module(), inputs);
+  return use(trial.module(), inputs);
 }
 
 /// Of a program in 16 bits: which nodes cost most accuracy; -o: a plan.
@@ -214,8 +215,8 @@ static int reportCosts(NumericCheck &check, const Compilation &compilation,
     return kExitDone;
   const GivenArrays given = check.inputs().inputArrays();
   std::string wrong = costs.writePlan(
-      options.output, policy, llvm::outs(), [&](StringRef plan) {
-        return errorWithPlan(plan, compilation, given, targets, costs);
+      options.output, policy, llvm::outs(), [&](StringRef plan, auto use) {
+        return compileWithPlan(plan, compilation, given, targets, use);
       });
   return wrong.empty() ? int(kExitDone) : fail(wrong);
 }

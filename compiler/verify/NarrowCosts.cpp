@@ -61,13 +61,6 @@ NarrowCosts::errorWhere(llvm::function_ref<bool(StringRef)> rounds) {
   return errorOf(*results);
 }
 
-FailureOr<double> NarrowCosts::errorOf(ModuleOp other, ProgramInputs &its) {
-  auto results = runProgram(other, its, {});
-  if (failed(results))
-    return failure();
-  return errorOf(*results);
-}
-
 double NarrowCosts::errorOf(const ProgramResults &results) {
   double largest = 0;
   for (auto &[name, value] : results) {
@@ -121,43 +114,71 @@ void NarrowCosts::print(llvm::raw_ostream &os, StringRef policy) const {
        << "\n";
 }
 
-std::string NarrowCosts::writePlan(
-    StringRef path, StringRef policy, llvm::raw_ostream &os,
-    llvm::function_ref<FailureOr<double>(StringRef path)> errorWith) {
-  // Other ops round when a node no longer does, so each plan is tried.
-  for (size_t count = 1;; count *= 2) {
-    count = std::min(count, nodes.size());
-    llvm::StringSet<> kept;
-    for (const Node &node : llvm::ArrayRef(nodes).take_front(count)) {
-      llvm::SmallVector<StringRef> names;
-      StringRef(node.names).split(names, ',');
-      for (StringRef name : names)
+static llvm::SmallVector<StringRef> splitNames(StringRef joined) {
+  llvm::SmallVector<StringRef> names;
+  joined.split(names, ',');
+  return names;
+}
+
+std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
+                                            StringRef path,
+                                            StringRef policy) const {
+  std::vector<passes::PrecisionEntry> entries = passes::precisionReport(module);
+  for (passes::PrecisionEntry &entry : entries)
+    if (entry.precision == policy &&
+        llvm::any_of(splitNames(entry.node),
+                     [&](StringRef name) { return kept.contains(name); })) {
+      entry.precision = "fp32";
+      entry.reason = "it costs much accuracy";
+    }
+  return writePrecisionPlan(path, policy, entries);
+}
+
+std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
+                                   llvm::raw_ostream &os,
+                                   CompileWith compileWith) {
+  llvm::StringSet<> kept, bestKept;
+  size_t numKept = 0, numBest = 0;
+  double best = whole;
+  std::vector<Node> round = nodes; // that still round
+  while (!round.empty() && best > whole / 2) {
+    size_t count = std::max<size_t>(1, numKept / 2);
+    size_t before = kept.size();
+    for (const Node &node : llvm::ArrayRef(round).take_front(count)) {
+      ++numKept;
+      for (StringRef name : splitNames(node.names))
         kept.insert(name);
     }
-    std::vector<passes::PrecisionEntry> entries =
-        passes::precisionReport(module);
-    auto isKept = [&](StringRef node) {
-      llvm::SmallVector<StringRef> names;
-      node.split(names, ',');
-      return llvm::any_of(names,
-                          [&](StringRef name) { return kept.contains(name); });
-    };
-    for (passes::PrecisionEntry &entry : entries)
-      if (isKept(entry.node) && entry.precision == policy) {
-        entry.precision = "fp32";
-        entry.reason = "it costs much accuracy";
-      }
-    std::string wrong = writePrecisionPlan(path, policy, entries);
-    if (!wrong.empty())
+    if (kept.size() == before) // casts of ops that are no entry of the plan
+      break;
+    if (std::string wrong = writePlanThatKeeps(kept, path, policy);
+        !wrong.empty())
       return wrong;
-    FailureOr<double> error = errorWith(path);
-    if (failed(error))
+    double error = 0;
+    auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
+      NarrowCosts costs(other, its);
+      LogicalResult result = costs.measure();
+      error = costs.whole;
+      round = std::move(costs.nodes);
+      return result;
+    });
+    if (failed(measured))
       return shown(path) + ": the model cannot be compiled with this plan";
-    if (*error > whole / 2 && count < nodes.size())
-      continue;
-    os << shown(path) << ": keeps " << count
-       << " of these nodes in float32; with it results are off by up to "
-       << llvm::format("%.3g", *error) << "\n";
-    return "";
+    llvm::erase_if(round, [&](const Node &node) {
+      return llvm::all_of(splitNames(node.names),
+                          [&](StringRef name) { return kept.contains(name); });
+    });
+    if (error < best) {
+      best = error;
+      bestKept = kept;
+      numBest = numKept;
+    }
   }
+  if (std::string wrong = writePlanThatKeeps(bestKept, path, policy);
+      !wrong.empty())
+    return wrong;
+  os << shown(path) << ": keeps " << numBest
+     << " nodes in float32; with it results are off by up to "
+     << llvm::format("%.3g", best) << "\n";
+  return "";
 }

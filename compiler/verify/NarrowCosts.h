@@ -12,6 +12,8 @@
 
 #include "compiler/verify/ProgramValues.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace sinter::compiler {
 
 class NarrowCosts {
@@ -24,16 +26,19 @@ public:
   mlir::LogicalResult measure();
   /// The nodes that cost most, and the error of the whole.
   void print(llvm::raw_ostream &os, llvm::StringRef policy) const;
-  /// The error of another compilation of the model, whose types may belong to
-  /// another context.
-  mlir::FailureOr<double> errorOf(mlir::ModuleOp other, ProgramInputs &its);
-  /// Writes a precision plan that keeps the 1, 2, 4, ... most expensive nodes
-  /// in float32, until the error with it, `errorWith`, is at most half. Returns
-  /// what went wrong, "" if nothing.
-  std::string
-  writePlan(llvm::StringRef path, llvm::StringRef policy, llvm::raw_ostream &os,
-            llvm::function_ref<mlir::FailureOr<double>(llvm::StringRef path)>
-                errorWith);
+  /// Compiles the model with the plan at `path` and calls `use` with the
+  /// program after the precision phase.
+  using CompileWith = llvm::function_ref<mlir::LogicalResult(
+      llvm::StringRef path,
+      llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp, ProgramInputs &)>
+          use)>;
+  /// Writes a precision plan that keeps the most expensive nodes in float32: 1,
+  /// then half as many again each time, until the error is at most half. What
+  /// the others cost is measured again each time: other ops round when a node
+  /// no longer does.
+  /// Returns what went wrong, "" if nothing.
+  std::string writePlan(llvm::StringRef path, llvm::StringRef policy,
+                        llvm::raw_ostream &os, CompileWith compileWith);
 
 private:
   struct Node {
@@ -45,6 +50,9 @@ private:
   mlir::FailureOr<double>
   errorWhere(llvm::function_ref<bool(llvm::StringRef names)> rounds);
   double errorOf(const ProgramResults &results);
+  std::string writePlanThatKeeps(const llvm::StringSet<> &kept,
+                                 llvm::StringRef path,
+                                 llvm::StringRef policy) const;
   double scaleOf(llvm::StringRef result, const ir::Tensor &value);
 
   mlir::ModuleOp module;

@@ -23,18 +23,6 @@ namespace sinter::passes {
 #define GEN_PASS_DEF_CHOOSEPERSISTENT
 #include "passes/Passes.h.inc"
 
-Implementation implementationOf(Operation *contraction, const Target *target) {
-  if (!target)
-    return Implementation::Library;
-  std::string reason;
-  Implementation own = target->implementationOf(contraction, reason);
-  auto function = contraction->getParentOfType<func::FuncOp>();
-  bool isPersistent = function && function->hasAttr(kPersistentAttr);
-  return own == Implementation::Library && isPersistent
-             ? Implementation::Generated
-             : own;
-}
-
 namespace {
 
 /// The most multiply-adds of products in a function that becomes one kernel: up

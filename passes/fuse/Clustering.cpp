@@ -27,6 +27,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Clustering.h"
+#include "ir/Decisions.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/KeptStates.h"
@@ -211,10 +212,25 @@ void Clustering::assign(Operation *op) {
     if (index && belongsWithReduction(op, *index, cluster, asRoot))
       continue;
     if (cluster.mayTake(op, index, asRoot) &&
-        !(asRoot && joiningMakesCycle(op, number)))
+        !(asRoot && joiningMakesCycle(op, number)) && shallJoin(op, number))
       return join(op, index, number, asRoot);
   }
   start(op);
+}
+
+/// Whether `op` shall join a cluster that can take it. What computes nothing
+/// always does: storing it would only cost.
+bool Clustering::shallJoin(Operation *op, unsigned number) const {
+  if (isFreeOfMemory(op) || ir::elementCost(op) == ir::ElementCost::free)
+    return true;
+  SmallVector<Operation *> users;
+  for (Operation *user : op->getUsers())
+    if (clusters[number].ops.contains(user))
+      users.push_back(user);
+  Operation *ops[] = {op};
+  return ir::decide(
+      {.pass = "fuse-loops", .what = "join", .ops = ops, .others = users},
+      /*byRule=*/true, "one-kernel", "apart");
 }
 
 /// Copies `op` and makes the members of the cluster use the copy.
@@ -404,7 +420,12 @@ bool Clustering::tryMerge(unsigned a, unsigned b) {
   if (!pays(clusters[a], clusters[b]))
     return false;
   std::optional<Cluster> merged = mergeClusters(clusters[a], clusters[b]);
-  if (!merged || mergingMakesCycle(a, b))
+  if (!merged || mergingMakesCycle(a, b) ||
+      !ir::decide({.pass = "fuse-loops",
+                   .what = "merge",
+                   .ops = clusters[a].ops.getArrayRef(),
+                   .others = clusters[b].ops.getArrayRef()},
+                  /*byRule=*/true, "one-kernel", "apart"))
     return false;
   for (Operation *op : clusters[b].ops)
     clusterOf[op] = a;

@@ -43,6 +43,7 @@ private:
 
   // Step 1.
   void assign(mlir::Operation *op);
+  bool shallJoin(mlir::Operation *op, unsigned number) const;
   mlir::Operation *copyForCluster(mlir::Operation *op, unsigned number);
   bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
                      bool asRoot) const;

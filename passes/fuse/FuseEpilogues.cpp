@@ -21,9 +21,9 @@
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
-#include "passes/fuse/PersistentKernel.h"
 #include "passes/place/DecomposeComposites.h"
 
 #include "mlir/Pass/Pass.h"
@@ -112,6 +112,7 @@ private:
   bool fuse(Operation *contraction, LibraryEpilogues &library) {
     bool isGenerated =
         implementationOf(contraction, target) == Implementation::Generated;
+    contraction->removeAttr(kGeneratedAttr);
     Epilogue epilogue =
         isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;

@@ -16,9 +16,9 @@
 #include "ir/Build.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/EpilogueStep.h"
 #include "passes/fuse/Fusion.h"
-#include "passes/fuse/PersistentKernel.h"
 #include "passes/recognize/VarianceForm.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -45,6 +45,17 @@ def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def ChooseCalls : Pass<"sinter-choose-calls", "::mlir::func::FuncOp"> {
+  let summary = "Mark contractions that become kernels although a library could compute them";
+  let description = [{
+    The rule of the target marks nothing: what a library computes is a call of it. A lock file can decide
+    otherwise for each contraction for which the target also generates kernels (`--lockfile`, `--tune`).
+    Tools that have a target register the pass with it; without one nothing is marked.
+  }];
+  let constructor = "::sinter::passes::createChooseCalls(nullptr, {})";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def SplitAttention : Pass<"sinter-split-attention", "::mlir::func::FuncOp"> {
   let summary = "Split the keys of attention with one query, so that all blocks have work";
   let description = [{

@@ -22,12 +22,6 @@ namespace sinter::passes {
 /// "on".
 inline constexpr llvm::StringLiteral kPersistentAttr = "sinter.persistent";
 
-/// What `contraction` becomes on `target`, which may be null: as
-/// Target::implementationOf says, but no library call in a function that
-/// becomes one kernel.
-Implementation implementationOf(mlir::Operation *contraction,
-                                const Target *target);
-
 /// Marks functions on a device whose blocks can wait for each other. `mode`:
 /// "off": none; "auto": small ones; "on": all, and one for which that is
 /// impossible is an error. The device is `target`, or that of `devices` which

@@ -18,6 +18,7 @@
 #include "ir/Remarks.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/PersistentKernel.h"
 #include "passes/fuse/SplitContractions.h"

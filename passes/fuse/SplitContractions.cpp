@@ -14,7 +14,7 @@
 #include "ir/Build.h"
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
-#include "passes/fuse/PersistentKernel.h"
+#include "passes/fuse/ChooseCalls.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/MathExtras.h"

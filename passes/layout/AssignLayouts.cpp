@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
+#include "ir/Decisions.h"
 #include "ir/Dialect.h"
 #include "ir/Kernel.h"
 #include "ir/Remarks.h"
@@ -74,6 +75,7 @@ public:
   int64_t run() {
     findAreas();
     weigh();
+    choose();
     explain();
     SmallVector<Operation *> ops;
     for (Operation &op : block)
@@ -96,7 +98,7 @@ private:
       const Area &area =
           areaFor(carried.result ? Value(op.getResult(0))
                                  : op.getOperand(carried.operands.front()));
-      bool isLast = area.becomesLast();
+      bool isLast = area.becomesLast;
       ir::explain(
           "assign-layouts", isLast ? "channels-last" : "channels-first",
           op.getLoc(),
@@ -108,8 +110,8 @@ private:
 
   struct Area {
     int64_t saved = 0, spent = 0; // bytes not copied; transposed
-    bool hasConv = false;
-    bool becomesLast() const { return hasConv && saved >= spent; }
+    SmallVector<Operation *> convs;
+    bool becomesLast = false;
   };
 
   void findAreas() {
@@ -132,7 +134,7 @@ private:
   Area &areaFor(Value value) { return areas[areaOf.getLeaderValue(value)]; }
   bool isKnown(Value value) { return areaOf.findValue(value) != areaOf.end(); }
   bool becomesLast(Value value) {
-    return isKnown(value) && areaFor(value).becomesLast();
+    return isKnown(value) && areaFor(value).becomesLast;
   }
 
   static bool carries(OpOperand &use) {
@@ -163,15 +165,27 @@ private:
         area.spent += bytes;
       // The library's copies of both operands, or of operand and result.
       if (definedInside && ir::isContraction(def)) {
-        area.hasConv = true;
+        area.convs.push_back(def);
         area.saved += bytes;
       }
       for (OpOperand &use : value.getUses())
         if (carries(use) && ir::isContraction(use.getOwner())) {
-          area.hasConv = true;
+          area.convs.push_back(use.getOwner());
           area.saved += bytes;
         }
     }
+  }
+
+  /// Chooses the layout of each area with convolutions.
+  void choose() {
+    for (auto &[leader, area] : areas)
+      if (!area.convs.empty())
+        area.becomesLast = ir::decide({.pass = "assign-layouts",
+                                       .what = "layout",
+                                       .ops = area.convs,
+                                       .keepsBits = false},
+                                      /*byRule=*/area.saved >= area.spent,
+                                      "channels-last", "channels-first");
   }
 
   /// The channels-last form of `value`, whose area becomes channels-last.
@@ -331,7 +345,7 @@ private:
   };
   Block &block;
   llvm::EquivalenceClasses<Value, ByAddress> areaOf;
-  llvm::DenseMap<Value, Area> areas; // by the leader
+  llvm::MapVector<Value, Area> areas; // by the leader
   llvm::DenseMap<Value, Value> lastOf;
   SmallVector<Operation *> replaced;
   int64_t converted = 0;

@@ -7,9 +7,9 @@
 #include "ir/Build.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
-#include "passes/fuse/PersistentKernel.h"
 
 using namespace mlir;
 

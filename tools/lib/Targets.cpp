@@ -87,7 +87,7 @@ llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
       {cpu::kind(), "this machine's or another x86-64 CPU (--mcpu)",
        [](const compiler::Options &options, std::string &error) {
          std::unique_ptr<passes::Target> target = cpu::createCpuTarget(
-             options.mcpu, options.allowsLibrary("onednn"));
+             options.machine(), options.allowsLibrary("onednn"));
          if (!target)
            error = "--mcpu=" + options.mcpu +
                    ": expected native, x86-64, x86-64-v2, x86-64-v3 or "

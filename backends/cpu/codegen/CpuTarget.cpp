@@ -57,11 +57,13 @@ const Machine *findMachine(StringRef mcpu) {
 
 class CpuTarget : public passes::Target {
 public:
-  CpuTarget(const Machine &machine, bool hasLibrary)
-      : machine(machine), hasLibrary(hasLibrary) {}
+  CpuTarget(const Machine &cpu, bool hasLibrary)
+      : cpu(cpu), hasLibrary(hasLibrary) {}
 
   StringRef name() const override { return kind().name; }
   passes::DeviceTraits traits() const override { return kind().traits; }
+
+  StringRef machine() const override { return cpu.name; }
 
   passes::Implementation implementationOf(Operation *op,
                                           std::string &reason) const override {
@@ -103,11 +105,11 @@ public:
   FailureOr<passes::TargetCode>
   generateKernels(ModuleOp module,
                   const passes::CodeGenOptions &options) const override {
-    return lowerKernels(module, machine, options);
+    return lowerKernels(module, cpu, options);
   }
 
 private:
-  const Machine &machine;
+  const Machine &cpu;
   bool hasLibrary;
 };
 

@@ -6,6 +6,7 @@
 #include "backends/cpu/codegen/LoopMapping.h"
 #include "backends/common/codegen/ReductionTree.h"
 #include "backends/cpu/codegen/SoloKernels.h"
+#include "ir/Decisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -44,13 +45,26 @@ void LoopNest::chooseLanes(int64_t lanes) {
   laneCount = count;
 }
 
+int64_t LoopNest::chooseTileOperations() const {
+  const int64_t sizes[] = {kTileOperations, kTileOperations / 4,
+                           kTileOperations * 4};
+  auto answers = llvm::map_to_vector(
+      sizes, [](int64_t size) { return std::to_string(size); });
+  Operation *ops[] = {nest.body.getParentOp()};
+  return sizes[ir::decide({.pass = "cpu",
+                           .what = "tile-operations",
+                           .ops = ops,
+                           .answers = answers})];
+}
+
 void LoopNest::chooseTiles() {
+  const int64_t tileOperations = chooseTileOperations();
   int64_t cost = nest.stepCost(), reducedSteps = nest.reducedSteps();
   for (auto [loop, size] : llvm::enumerate(domain.sizes)) {
     if (size == 1 || domain.isReduced(loop))
       continue;
     if (loop == laneLoop) {
-      int64_t fitting = kTileOperations / (cost * reducedSteps);
+      int64_t fitting = tileOperations / (cost * reducedSteps);
       laneBlock = std::clamp<int64_t>(
           llvm::alignDown(std::max<int64_t>(fitting, 1), laneCount), laneCount,
           llvm::alignTo(size, laneCount));
@@ -66,7 +80,7 @@ void LoopNest::chooseTiles() {
       cost * reducedSteps *
       (laneIsKept ? std::min(laneBlock, domain.sizes[laneLoop]) : 1);
   unitsPerTile =
-      std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1));
+      std::max<int64_t>(1, tileOperations / std::max<int64_t>(unitCost, 1));
   numTiles = llvm::divideCeil(numUnits, unitsPerTile);
   // Make tiles equally large, so that workers share even a few of them evenly.
   unitsPerTile = llvm::divideCeil(numUnits, std::max<int64_t>(numTiles, 1));

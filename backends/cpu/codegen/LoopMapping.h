@@ -32,6 +32,7 @@ public:
 
 private:
   void chooseLanes(int64_t lanes);
+  int64_t chooseTileOperations() const;
   void chooseTiles();
   void emitUnit(codegen::ElementEmitter &emitter, mlir::Value unit);
   void emitRemainder(codegen::ElementEmitter &emitter, mlir::Value begin,

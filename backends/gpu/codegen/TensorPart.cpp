@@ -14,6 +14,7 @@
 #include "backends/gpu/codegen/ContractionEpilogue.h"
 #include "backends/gpu/codegen/TensorShape.h"
 #include "backends/gpu/codegen/TensorTile.h"
+#include "ir/Decisions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,6 +58,7 @@ private:
   /// Steps that one instruction adds.
   int64_t stepsTogether() const { return kMatrixBytes / elementBytes; }
 
+  size_t chosen(ArrayRef<TensorShape> shapes) const;
   int64_t rowBlocks() const { return shape.warpRows / kMatrixOuter; }
   int64_t columnBlocks() const { return shape.warpColumns / kMatrixColumns; }
   int64_t stageBytes() const { return shape.stageBytes(elementBytes); }
@@ -85,6 +87,17 @@ private:
   Value warpRow, warpColumn;   // of the warp in the tile
 };
 
+/// The position of the shape to use.
+size_t TensorPart::chosen(ArrayRef<TensorShape> shapes) const {
+  if (shapes.size() < 2)
+    return 0;
+  auto texts = llvm::map_to_vector(
+      shapes, [](const TensorShape &shape) { return shape.text(); });
+  Operation *ops[] = {contraction.op};
+  return ir::decide(
+      {.pass = "gpu", .what = "tile", .ops = ops, .answers = texts});
+}
+
 TensorPart::TensorPart(std::shared_ptr<codegen::Nest> nestIn,
                        Contraction &&product)
     : nest(std::move(nestIn)), contraction(std::move(product)),
@@ -98,8 +111,9 @@ TensorPart::TensorPart(std::shared_ptr<codegen::Nest> nestIn,
   int64_t rows = contraction.size(ProductDim::rows),
           columns = contraction.size(ProductDim::columns),
           depth = contraction.size(ProductDim::depth);
-  shape = TensorShape::choose(contraction.size(ProductDim::batch), rows,
-                              columns, depth, elementBytes);
+  auto shapes = TensorShape::candidates(contraction.size(ProductDim::batch),
+                                        rows, columns, depth, elementBytes);
+  shape = shapes[chosen(shapes)];
   rowTiles = llvm::divideCeil(rows, shape.rows);
   columnTiles = llvm::divideCeil(columns, shape.columns);
   parts = llvm::divideCeil(depth, shape.depth);

@@ -7,6 +7,7 @@
 #include "backends/gpu/codegen/Threads.h"
 #include "backends/gpu/codegen/TileShape.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sinter::gpu {
@@ -32,14 +33,13 @@ int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
   return std::clamp(power, least, most);
 }
 
-} // namespace
-
-int64_t TensorShape::threads() const { return warps() * kWarpThreads; }
-
-TensorShape TensorShape::choose(int64_t batch, int64_t rows, int64_t columns,
-                                int64_t depth, int64_t elementBytes) {
-  TensorShape shape{powerOf2(rows, kMatrixOuter, kLargestTile),
-                    powerOf2(columns, kMatrixOuter, kLargestTile),
+/// The shape with tiles of at most `largest` rows and columns, and less where
+/// there would be fewer than `wantedBlocks`.
+TensorShape shapeOf(int64_t batch, int64_t rows, int64_t columns, int64_t depth,
+                    int64_t elementBytes, int64_t largest,
+                    int64_t wantedBlocks) {
+  TensorShape shape{powerOf2(rows, kMatrixOuter, largest),
+                    powerOf2(columns, kMatrixOuter, largest),
                     0,
                     0,
                     0,
@@ -48,7 +48,7 @@ TensorShape TensorShape::choose(int64_t batch, int64_t rows, int64_t columns,
     return batch * llvm::divideCeil(rows, shape.rows) *
            llvm::divideCeil(columns, shape.columns);
   };
-  while (blocks() < kManyBlocks &&
+  while (blocks() < wantedBlocks &&
          std::max(shape.rows, shape.columns) > kSmallTile)
     (shape.rows >= shape.columns ? shape.rows : shape.columns) /= 2;
 
@@ -66,6 +66,32 @@ TensorShape TensorShape::choose(int64_t batch, int64_t rows, int64_t columns,
       std::min({kMostSharedBytes / shape.stageBytes(elementBytes), kMostStages,
                 static_cast<int64_t>(llvm::divideCeil(depth, shape.depth))});
   return shape;
+}
+
+} // namespace
+
+int64_t TensorShape::threads() const { return warps() * kWarpThreads; }
+
+llvm::SmallVector<TensorShape, 4>
+TensorShape::candidates(int64_t batch, int64_t rows, int64_t columns,
+                        int64_t depth, int64_t elementBytes) {
+  llvm::SmallVector<TensorShape, 4> shapes;
+  auto add = [&](int64_t largest, int64_t wantedBlocks) {
+    TensorShape shape = shapeOf(batch, rows, columns, depth, elementBytes,
+                                largest, wantedBlocks);
+    if (!llvm::is_contained(shapes, shape))
+      shapes.push_back(shape);
+  };
+  add(kLargestTile, kManyBlocks);
+  add(kLargestTile, /*wantedBlocks=*/1);
+  add(kLargestTile / 2, /*wantedBlocks=*/1);
+  add(kSmallTile, /*wantedBlocks=*/1);
+  return shapes;
+}
+
+std::string TensorShape::text() const {
+  return std::to_string(rows) + "x" + std::to_string(columns) + "x" +
+         std::to_string(depth);
 }
 
 } // namespace sinter::gpu

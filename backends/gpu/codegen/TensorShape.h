@@ -16,7 +16,10 @@
 #ifndef SINTER_BACKENDS_GPU_CODEGEN_TENSORSHAPE_H
 #define SINTER_BACKENDS_GPU_CODEGEN_TENSORSHAPE_H
 
+#include "llvm/ADT/SmallVector.h"
+
 #include <cstdint>
+#include <string>
 
 namespace sinter::gpu {
 
@@ -33,10 +36,15 @@ struct TensorShape {
     return (rows + columns) * depth * elementBytes;
   }
 
-  /// For `batch` products of rows x depth and depth x columns matrices whose
-  /// elements have `elementBytes`.
-  static TensorShape choose(int64_t batch, int64_t rows, int64_t columns,
-                            int64_t depth, int64_t elementBytes);
+  /// Shapes for `batch` products of rows x depth and depth x columns matrices
+  /// whose elements have `elementBytes`: first the one that gives enough blocks
+  /// work, then smaller and larger ones, none twice. All give the same bits.
+  static llvm::SmallVector<TensorShape, 4>
+  candidates(int64_t batch, int64_t rows, int64_t columns, int64_t depth,
+             int64_t elementBytes);
+  /// "128x64x32": rows, columns and depth.
+  std::string text() const;
+  bool operator==(const TensorShape &) const = default;
 };
 
 } // namespace sinter::gpu

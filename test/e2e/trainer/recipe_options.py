@@ -91,6 +91,7 @@ SAMPLES = {
     "--keep-fp32": [Sample("keep_fp32", ADAM + ("--precision=bf16",), "--keep-fp32=.*")],
     "--precision-plan": [Sample("ops_of_other_precision", ADAM + ("--precision=bf16",),
                                 "--precision-plan=@PLAN")],
+    "--lockfile": [Sample("decisions", NORM, "--lockfile=@LOCK")],
     "--loss-scale": [Sample("loss_scale", ADAM, "--loss-scale=128")],
     "--place": [Sample("place", ADAM + ("--target=sim",), "--place=.*=sim:0")],
     "--allow-cpu": [Sample("allow_cpu", ADAM + ("--target=sim",), "--allow-cpu=.")],
@@ -113,7 +114,7 @@ SAME = {
     "--require": PRINTS, "--stop-after": FILES, "--dump-phases": FILES, "--trace": FILES,
     "--remarks": FILES, "--time-report": PRINTS, "-O": SAME_BITS, "-W": PRINTS,
     "-j": SAME_BITS, "--verbose": PRINTS, "--help": PRINTS, "--version": PRINTS,
-    "--verify": PRINTS,
+    "--verify": PRINTS, "--tune": "writes what --lockfile then reads", "--tune-time": FILES,
 }
 
 
@@ -144,7 +145,7 @@ class Runs:
 
     def expand(self, flags):
         return [flag.replace("@MODELS", self.models).replace("@PLAN", self.path("plan.json"))
-                for flag in flags]
+                .replace("@LOCK", self.path("lock.json")) for flag in flags]
 
     def sinterc(self, model, flags, *more):
         command = ["sinterc", os.path.join(self.models, model + ".onnx"), "--train",
@@ -227,6 +228,20 @@ def writePlan(runs):
         json.dump(plan, file)
 
 
+def writeLock(runs):
+    """A lock file with another answer to each question whose answer may change bits."""
+    path = runs.path("lock.json")
+    runs.sinterc(NORM[0], NORM[1:], "-o", runs.path("locked"), "--lockfile=" + path)
+    with open(path, encoding="utf-8") as file:
+        lock = json.load(file)
+    for decision in lock["decisions"]:
+        if decision["what"] == "layout":
+            decision["answer"] = next(answer for answer in decision["possible"]
+                                      if answer != decision["answer"])
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(lock, file)
+
+
 def main():
     runs = Runs(*sys.argv[1:3])
     known = options()
@@ -238,6 +253,7 @@ def main():
                                    else "sinterc has no such option"))
             failed += 1
     writePlan(runs)
+    writeLock(runs)
     for option, samples in SAMPLES.items():
         for sample in samples:
             try:

@@ -1,0 +1,199 @@
+//===- TraceSearch.cpp - who made a line of a trace, and when -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
+#include "compiler/inspect/JsonText.h"
+#include "compiler/inspect/TraceWalk.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <optional>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+// What a line says whatever values and kernel it is in: an op that is moved
+// into a kernel, or a kernel into a program, has the same.
+static std::string essenceOf(StringRef line) {
+  std::string text = line.trim().str();
+  for (size_t at = 0; (at = text.find("%arg", at)) != std::string::npos;)
+    text.erase(at + 1, 3);
+  return withoutNumbers(text);
+}
+
+namespace {
+struct BlamedLine {
+  StringRef text;
+  size_t step; // that made it what it is
+};
+/// Who made the lines of the last IR.
+struct Blame {
+  std::map<std::string, std::vector<BlamedLine>> last; // by function
+  std::optional<size_t> removed; // the step that removed a line with filter.op
+};
+} // namespace
+
+static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
+  Blame blame;
+  Walk(trace, TraceFilter())
+      .run([&](size_t i, const TraceStep &,
+               const std::vector<ChangedText> &changes) {
+        // Where moved lines come from: who made the lines that are gone.
+        std::map<std::string, size_t> makers;
+        std::vector<std::vector<DiffLine>> diffs;
+        for (const ChangedText &difference : changes) {
+          auto at = blame.last[difference.symbol.str()].begin();
+          for (const DiffLine &line : diffs.emplace_back(linesOf(difference))) {
+            if (line.mark == '-') {
+              makers.emplace(essenceOf(line.text), at->step);
+              if (!filter.op.empty() && mentions(line.text, filter.op))
+                blame.removed = i;
+            }
+            if (line.mark != '+')
+              ++at;
+          }
+        }
+        for (auto [difference, diff] : llvm::zip_equal(changes, diffs)) {
+          std::vector<BlamedLine> &old = blame.last[difference.symbol.str()],
+                                  lines;
+          auto at = old.begin();
+          for (const DiffLine &line : diff) {
+            if (line.mark == '+') {
+              auto maker = makers.find(essenceOf(line.text));
+              lines.push_back(
+                  {line.text, maker == makers.end() ? i : maker->second});
+              continue;
+            }
+            if (line.mark == ' ')
+              lines.push_back({line.text, at->step});
+            ++at;
+          }
+          old = std::move(lines);
+        }
+      });
+  // Only the lines that were asked for.
+  for (auto &[symbol, lines] : blame.last)
+    llvm::erase_if(lines, [&](const BlamedLine &line) {
+      return !matches(filter, trace.steps[line.step], line.step) ||
+             (!filter.op.empty() && !mentions(line.text, filter.op));
+    });
+  return blame;
+}
+
+size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
+                                 llvm::raw_ostream &os) {
+  Blame blame = blameOf(trace, filter);
+  size_t printed = 0;
+  for (const auto &[symbol, lines] : blame.last)
+    for (const BlamedLine &line : lines) {
+      const TraceStep &step = trace.steps[line.step];
+      os << llvm::format("%3zu  ", line.step)
+         << llvm::left_justify(step.phase, 10) << " "
+         << llvm::left_justify(step.pass, 30) << "  " << line.text << "\n";
+      ++printed;
+    }
+  if (!printed && blame.removed && filter.pass.empty()) {
+    os << "no line of the last IR has '" << shown(filter.op)
+       << "'; the last one that had it was removed by\n"
+       << title(*blame.removed, trace.steps[*blame.removed]) << "\n";
+    ++printed;
+  }
+  if (filter.op.empty())
+    return printed;
+  std::string rewrites;
+  llvm::raw_string_ostream text(rewrites);
+  size_t numRewrites = printTraceRewrites(trace, filter, text);
+  if (numRewrites)
+    os << (printed ? "" : "no line of the last IR has it\n") << "rewrites:\n"
+       << rewrites;
+  return printed + numRewrites;
+}
+
+size_t compiler::printTraceBlameJson(const Trace &trace,
+                                     const TraceFilter &filter,
+                                     llvm::raw_ostream &os) {
+  Blame blame = blameOf(trace, filter);
+  llvm::json::Array lines, rewrites;
+  for (const auto &[symbol, blamed] : blame.last)
+    for (const BlamedLine &line : blamed)
+      lines.push_back(llvm::json::Object{{"step", jsonStep(trace, line.step)},
+                                         {"function", jsonText(symbol)},
+                                         {"line", jsonText(line.text)}});
+  if (!filter.op.empty())
+    for (auto [i, step] : llvm::enumerate(trace.steps)) {
+      if (!matches(filter, step, i))
+        continue;
+      for (const TraceRewrite &rewrite : step.rewrites)
+        if (concerns(rewrite, filter.op)) {
+          llvm::json::Object object = jsonRewrite(rewrite);
+          object["step"] = jsonStep(trace, i);
+          rewrites.push_back(std::move(object));
+        }
+    }
+  bool isRemoved = lines.empty() && blame.removed && filter.pass.empty();
+  size_t count = lines.size() + rewrites.size() + isRemoved;
+  llvm::json::Object report{{"lines", std::move(lines)},
+                            {"rewrites", std::move(rewrites)}};
+  if (isRemoved)
+    report["removed_by"] = jsonStep(trace, *blame.removed);
+  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report))) << "\n";
+  return count;
+}
+
+/// Calls `found` for each line that a selected pass added or removed and that
+/// matches.
+static void grepLines(const Trace &trace, const TraceFilter &filter,
+                      const llvm::Regex &pattern,
+                      llvm::function_ref<void(size_t step, StringRef function,
+                                              const DiffLine &line)>
+                          found) {
+  Walk(trace, filter)
+      .run([&](size_t i, const TraceStep &,
+               const std::vector<ChangedText> &differences) {
+        for (const ChangedText &difference : differences)
+          for (const DiffLine &line : linesOf(difference))
+            if (line.mark != ' ' && (pattern.match(line.text) ||
+                                     pattern.match(unescaped(line.text))))
+              found(i, difference.symbol, line);
+      });
+}
+
+size_t compiler::printTraceGrep(const Trace &trace, const TraceFilter &filter,
+                                const llvm::Regex &pattern,
+                                llvm::raw_ostream &os) {
+  size_t count = 0;
+  std::optional<size_t> titled;
+  grepLines(trace, filter, pattern,
+            [&](size_t step, StringRef function, const DiffLine &line) {
+              if (titled != step)
+                os << title(step, trace.steps[step]) << "\n";
+              titled = step;
+              os << line.mark << " @" << shown(function, 40) << ": "
+                 << line.text.ltrim() << "\n";
+              ++count;
+            });
+  return count;
+}
+
+size_t compiler::printTraceGrepJson(const Trace &trace,
+                                    const TraceFilter &filter,
+                                    const llvm::Regex &pattern,
+                                    llvm::raw_ostream &os) {
+  llvm::json::Array lines;
+  grepLines(trace, filter, pattern,
+            [&](size_t step, StringRef function, const DiffLine &line) {
+              lines.push_back(llvm::json::Object{
+                  {"step", jsonStep(trace, step)},
+                  {"function", jsonText(function)},
+                  {"change", line.mark == '+' ? "added" : "removed"},
+                  {"line", jsonText(line.text.ltrim())}});
+            });
+  size_t count = lines.size();
+  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(lines))) << "\n";
+  return count;
+}

@@ -1,0 +1,114 @@
+//===- TraceWalk.cpp - the steps of a trace and their changes -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/TraceWalk.h"
+
+#include "compiler/inspect/JsonText.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+bool compiler::matches(const TraceFilter &filter, const TraceStep &step,
+                       size_t index) {
+  StringRef pass = filter.pass;
+  return pass.empty() || pass == step.pass ||
+         "sinter-" + pass.str() == step.pass || pass == step.phase ||
+         pass == std::to_string(index);
+}
+
+bool compiler::mentions(StringRef line, StringRef op) {
+  if (line.contains(op))
+    return true;
+  std::string escaped;
+  llvm::raw_string_ostream os(escaped);
+  llvm::printEscapedString(op, os);
+  return line.contains(escaped);
+}
+
+bool compiler::concerns(const TraceRewrite &rewrite, StringRef op) {
+  return llvm::is_contained(rewrite.nodes, op) ||
+         mentions(rewrite.before, op) || mentions(rewrite.after, op);
+}
+
+std::string compiler::unescaped(StringRef line) {
+  std::string text;
+  while (!line.empty()) {
+    auto [head, tail] = line.split('\\');
+    text += head;
+    unsigned value = 0;
+    if (tail.size() > 1 && !tail.take_front(2).getAsInteger(16, value)) {
+      text += static_cast<char>(value);
+      tail = tail.drop_front(2);
+    } else if (head.size() < line.size()) {
+      text += '\\';
+    }
+    line = tail;
+  }
+  return text;
+}
+
+std::string compiler::title(size_t index, const TraceStep &step) {
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::format("%3zu  ", index) << llvm::left_justify(step.phase, 10)
+      << " " << llvm::left_justify(step.pass, 30)
+      << llvm::format(" %9.2f ms", step.milliseconds);
+  return text;
+}
+
+std::string compiler::withoutNumbers(StringRef text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    auto [head, tail] = text.split('%');
+    result += head;
+    if (head.size() == text.size())
+      break;
+    result += '%';
+    text = tail.drop_while(llvm::isDigit);
+    if (text.size() < tail.size() && text.size() > 1 &&
+        (text[0] == ':' || text[0] == '#') && llvm::isDigit(text[1]))
+      text = text.drop_front().drop_while(llvm::isDigit);
+  }
+  return result;
+}
+
+std::vector<DiffLine> compiler::linesOf(const ChangedText &difference) {
+  std::string before = withoutNumbers(difference.before),
+              after = withoutNumbers(difference.after);
+  std::vector<DiffLine> lines = diffLines(before, after);
+  StringRef restBefore = difference.before, restAfter = difference.after;
+  auto next = [](StringRef &rest) {
+    auto [line, tail] = rest.split('\n');
+    rest = tail;
+    return line;
+  };
+  for (DiffLine &line : lines) {
+    if (line.mark != '+')
+      line.text = next(restBefore);
+    if (line.mark != '-')
+      line.text = next(restAfter);
+  }
+  return lines;
+}
+
+llvm::json::Object compiler::jsonStep(const Trace &trace, size_t number) {
+  const TraceStep &step = trace.steps[number];
+  return llvm::json::Object{{"number", static_cast<int64_t>(number)},
+                            {"phase", jsonText(step.phase)},
+                            {"pass", jsonText(step.pass)}};
+}
+
+llvm::json::Object compiler::jsonRewrite(const TraceRewrite &rewrite) {
+  return llvm::json::Object{{"name", jsonText(rewrite.name)},
+                            {"function", jsonText(rewrite.symbol)},
+                            {"nodes", jsonTexts(rewrite.nodes)},
+                            {"before", jsonText(rewrite.before)},
+                            {"after", jsonText(rewrite.after)}};
+}
