@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -28,7 +29,7 @@ namespace {
 
 struct BisectOptions {
   std::string inputs, device;
-  bool help = false;
+  bool help = false, json = false;
   std::vector<std::string> rest; // for parseOptions
 };
 
@@ -51,7 +52,8 @@ static void printBisectHelp() {
          "  --device=DEVICE               the target: cpu, sim, cuda\n"
          "  -o plan.json                  with --precision=bf16 or fp16: a "
          "precision plan that\n"
-         "                                halves the error\n\n"
+         "                                halves the error\n"
+         "  --json                        one object\n\n"
          "Exit code 0: no result differs beyond its bound; 5: one does.\n";
 }
 
@@ -74,6 +76,8 @@ static std::string splitArguments(llvm::ArrayRef<std::string> arguments,
       wrong = take("inputs", text, options.inputs);
     else if (text.consume_front("--device="))
       wrong = take("device", text, options.device);
+    else if (text == "--json")
+      options.json = true;
     else
       options.rest.push_back(argument);
     options.help |= argument == "--help";
@@ -116,29 +120,75 @@ static std::string number(double value) {
   return text;
 }
 
-static void reportPhases(const NumericCheck &check) {
-  llvm::outs() << "no difference beyond the bound: " << check.numCompared()
-               << " phases that change the program";
-  if (check.numGradients())
-    llvm::outs() << ", " << check.numGradients() << " gradient rules";
-  llvm::outs() << "; the largest error is " << number(check.largestRatio())
-               << " of its bound";
-  if (check.largestRatio() > 0)
-    llvm::outs() << ", after " << check.largestAfter();
-  llvm::outs() << "\n";
-}
+/// What bisect says, as text at once or as one object of JSON at the end.
+class Report {
+public:
+  explicit Report(bool isJson) : isJson(isJson) {}
+  ~Report() {
+    if (isJson && !object.empty())
+      llvm::outs() << llvm::formatv("{0:2}",
+                                    llvm::json::Value(std::move(object)))
+                   << "\n";
+  }
 
-static int reportAgreement(const NumericCheck &check,
-                           const DeviceCheck &device) {
-  reportPhases(check);
-  llvm::outs() << device.numCommands()
-               << " commands on the device; the largest error is "
-               << number(device.largestRatio()) << " of its bound";
-  if (device.largestRatio() > 0)
-    llvm::outs() << ", of " << shown(device.largestAt());
-  llvm::outs() << "\n";
-  return kExitDone;
-}
+  void phases(const NumericCheck &check) {
+    object["phases"] = check.numCompared();
+    object["gradient_rules"] = check.numGradients();
+    object["largest_error"] = check.largestRatio();
+    object["largest_error_after"] = check.largestAfter();
+    if (isJson)
+      return;
+    llvm::outs() << "no difference beyond the bound: " << check.numCompared()
+                 << " phases that change the program";
+    if (check.numGradients())
+      llvm::outs() << ", " << check.numGradients() << " gradient rules";
+    llvm::outs() << "; the largest error is " << number(check.largestRatio())
+                 << " of its bound";
+    if (check.largestRatio() > 0)
+      llvm::outs() << ", after " << check.largestAfter();
+    llvm::outs() << "\n";
+  }
+  void notRun(const std::string &why) {
+    object["not_run"] = why;
+    if (!isJson)
+      llvm::outs() << "not run on the device: " << why << "\n";
+  }
+  void device(const DeviceCheck &device) {
+    object["commands"] = device.numCommands();
+    object["largest_error_on_device"] = device.largestRatio();
+    object["largest_error_of"] = llvm::json::fixUTF8(device.largestAt());
+    if (isJson)
+      return;
+    llvm::outs() << device.numCommands()
+                 << " commands on the device; the largest error is "
+                 << number(device.largestRatio()) << " of its bound";
+    if (device.largestRatio() > 0)
+      llvm::outs() << ", of " << shown(device.largestAt());
+    llvm::outs() << "\n";
+  }
+  void finding(const FindingFields &fields) {
+    object["finding"] = jsonOf(fields);
+    if (!isJson)
+      llvm::outs() << linesOf(fields);
+  }
+  void costs(const NarrowCosts &costs, StringRef policy) {
+    object["costs"] = costs.json(policy);
+    if (!isJson)
+      costs.print(llvm::outs(), policy);
+  }
+  void plan(StringRef path, const NarrowCosts::PlanResult &plan) {
+    object["plan"] =
+        llvm::json::Object{{"kept", plan.numKept}, {"error", plan.error}};
+    if (!isJson)
+      llvm::outs() << shown(path) << ": keeps " << plan.numKept
+                   << " nodes in float32; with it results are off by up to "
+                   << number(plan.error) << "\n";
+  }
+
+private:
+  const bool isJson;
+  llvm::json::Object object;
+};
 
 /// Why the program cannot run here, "" if it can.
 static std::string whyNotRun(const Options &options) {
@@ -151,10 +201,10 @@ static std::string whyNotRun(const Options &options) {
 /// Compiles the planned program, runs it and compares each command.
 static int checkDevice(const NumericCheck &check, Compilation &compilation,
                        DeviceCheck &device, ProgramInputs &inputs,
-                       const RunFunctions &run) {
+                       const RunFunctions &run, Report &report) {
   if (std::string why = whyNotRun(compilation.options); !why.empty()) {
-    reportPhases(check);
-    llvm::outs() << "not run on the device: " << why << "\n";
+    report.phases(check);
+    report.notRun(why);
     return kExitDone;
   }
   CompiledProgram program;
@@ -168,10 +218,13 @@ static int checkDevice(const NumericCheck &check, Compilation &compilation,
   if (failed(device.run(compilation.module(), *(*jit)->artifact(), inputs,
                         run.load, compilation.options.run.device, problem)))
     return fail(problem, kExitDevice);
-  if (!device.finding())
-    return reportAgreement(check, device);
-  llvm::outs() << device.finding()->lines();
-  return kExitMismatch;
+  if (device.finding()) {
+    report.finding(device.finding()->fields());
+    return kExitMismatch;
+  }
+  report.phases(check);
+  report.device(device);
+  return kExitDone;
 }
 
 /// Calls `use` with the program that is compiled with a precision plan.
@@ -200,7 +253,7 @@ static mlir::LogicalResult compileWithPlan(
 
 /// Of a program in 16 bits: which nodes cost most accuracy; -o: a plan.
 static int reportCosts(NumericCheck &check, const Compilation &compilation,
-                       llvm::ArrayRef<TargetFactory> targets) {
+                       llvm::ArrayRef<TargetFactory> targets, Report &report) {
   const Options &options = compilation.options;
   StringRef policy = options.precisionPolicy();
   if (!check.rounded() || (policy != "bf16" && policy != "fp16"))
@@ -210,15 +263,21 @@ static int reportCosts(NumericCheck &check, const Compilation &compilation,
   NarrowCosts costs(check.rounded(), check.inputs());
   if (failed(costs.measure()))
     return kExitFailed;
-  costs.print(llvm::outs(), policy);
+  report.costs(costs, policy);
   if (options.output.empty())
     return kExitDone;
   const GivenArrays given = check.inputs().inputArrays();
+  NarrowCosts::PlanResult plan;
   std::string wrong = costs.writePlan(
-      options.output, policy, llvm::outs(), [&](StringRef plan, auto use) {
-        return compileWithPlan(plan, compilation, given, targets, use);
-      });
-  return wrong.empty() ? int(kExitDone) : fail(wrong);
+      options.output, policy,
+      [&](StringRef path, auto use) {
+        return compileWithPlan(path, compilation, given, targets, use);
+      },
+      plan);
+  if (!wrong.empty())
+    return fail(wrong);
+  report.plan(options.output, plan);
+  return kExitDone;
 }
 
 int compiler::bisect(llvm::ArrayRef<std::string> arguments,
@@ -269,6 +328,7 @@ int compiler::bisect(llvm::ArrayRef<std::string> arguments,
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);
+  Report report(own.json);
   NumericCheck check(*options, given);
   std::optional<DeviceCheck> device;
   compilation.afterPhase = [&](const Phase &phase, mlir::ModuleOp module,
@@ -280,12 +340,12 @@ int compiler::bisect(llvm::ArrayRef<std::string> arguments,
   };
   ExitCode code = compilation.run(*findPhase("plan"));
   if (code == kExitMismatch && check.finding()) {
-    llvm::outs() << check.finding()->text();
+    report.finding(check.finding()->fields());
     return code;
   }
   if (code == kExitDone)
-    if (int failure =
-            checkDevice(check, compilation, *device, check.inputs(), run))
+    if (int failure = checkDevice(check, compilation, *device, check.inputs(),
+                                  run, report))
       return failure;
-  return code ? int(code) : reportCosts(check, compilation, targets);
+  return code ? int(code) : reportCosts(check, compilation, targets, report);
 }

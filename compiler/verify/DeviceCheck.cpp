@@ -20,19 +20,12 @@ using namespace sinter;
 using namespace sinter::compiler;
 using ir::Tensor;
 
-std::string DeviceFinding::lines() const {
-  std::string text_;
-  llvm::raw_string_ostream os(text_);
-  auto line = [&](StringRef title, StringRef value) {
-    if (!value.empty())
-      os << llvm::left_justify(title, 9) << shown(value, 400) << "\n";
-  };
-  line("device", what);
-  line("kernel", name);
-  line("command", command);
-  line("nodes", nodes);
-  line("result", text);
-  return text_;
+FindingFields DeviceFinding::fields() const {
+  return {{"device", what},
+          {"kernel", name},
+          {"command", command},
+          {"nodes", nodes},
+          {"result", text}};
 }
 
 /// A run that failed. The runtime's messages begin with the nodes of the

@@ -15,6 +15,7 @@
 #define SINTER_COMPILER_VERIFY_DEVICECHECK_H
 
 #include "compiler/verify/DeviceProgram.h"
+#include "compiler/verify/Finding.h"
 #include "compiler/verify/Reference.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -31,8 +32,7 @@ struct DeviceFinding {
   std::string nodes;   // of the command
   std::string text;    // what is wrong
 
-  /// One line for each field that is known.
-  std::string lines() const;
+  FindingFields fields() const;
 };
 
 class DeviceCheck {

@@ -114,6 +114,15 @@ void NarrowCosts::print(llvm::raw_ostream &os, StringRef policy) const {
        << "\n";
 }
 
+llvm::json::Object NarrowCosts::json(StringRef policy) const {
+  llvm::json::Array list;
+  for (const Node &node : nodes)
+    list.push_back(llvm::json::Object{
+        {"nodes", llvm::json::fixUTF8(node.names)}, {"error", node.error}});
+  return llvm::json::Object{
+      {"policy", policy}, {"error", whole}, {"nodes", std::move(list)}};
+}
+
 static llvm::SmallVector<StringRef> splitNames(StringRef joined) {
   llvm::SmallVector<StringRef> names;
   joined.split(names, ',');
@@ -135,13 +144,13 @@ std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
 }
 
 std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
-                                   llvm::raw_ostream &os,
-                                   CompileWith compileWith) {
+                                   CompileWith compileWith,
+                                   PlanResult &result) {
   llvm::StringSet<> kept, bestKept;
-  size_t numKept = 0, numBest = 0;
-  double best = whole;
+  size_t numKept = 0;
+  result = {0, whole};
   std::vector<Node> round = nodes; // that still round
-  while (!round.empty() && best > whole / 2) {
+  while (!round.empty() && result.error > whole / 2) {
     size_t count = std::max<size_t>(1, numKept / 2);
     size_t before = kept.size();
     for (const Node &node : llvm::ArrayRef(round).take_front(count)) {
@@ -157,10 +166,10 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
     double error = 0;
     auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
       NarrowCosts costs(other, its);
-      LogicalResult result = costs.measure();
+      LogicalResult isMeasured = costs.measure();
       error = costs.whole;
       round = std::move(costs.nodes);
-      return result;
+      return isMeasured;
     });
     if (failed(measured))
       return shown(path) + ": the model cannot be compiled with this plan";
@@ -168,17 +177,10 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
       return llvm::all_of(splitNames(node.names),
                           [&](StringRef name) { return kept.contains(name); });
     });
-    if (error < best) {
-      best = error;
+    if (error < result.error) {
+      result = {numKept, error};
       bestKept = kept;
-      numBest = numKept;
     }
   }
-  if (std::string wrong = writePlanThatKeeps(bestKept, path, policy);
-      !wrong.empty())
-    return wrong;
-  os << shown(path) << ": keeps " << numBest
-     << " nodes in float32; with it results are off by up to "
-     << llvm::format("%.3g", best) << "\n";
-  return "";
+  return writePlanThatKeeps(bestKept, path, policy);
 }

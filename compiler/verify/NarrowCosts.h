@@ -13,6 +13,7 @@
 #include "compiler/verify/ProgramValues.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 
 namespace sinter::compiler {
 
@@ -26,6 +27,13 @@ public:
   mlir::LogicalResult measure();
   /// The nodes that cost most, and the error of the whole.
   void print(llvm::raw_ostream &os, llvm::StringRef policy) const;
+  /// {"policy", "error", "nodes": [{"nodes", "error"}]}, all nodes that round.
+  llvm::json::Object json(llvm::StringRef policy) const;
+  /// What a plan reaches.
+  struct PlanResult {
+    size_t numKept = 0; // nodes that it keeps in float32
+    double error = 0;   // of the program that is compiled with it
+  };
   /// Compiles the model with the plan at `path` and calls `use` with the
   /// program after the precision phase.
   using CompileWith = llvm::function_ref<mlir::LogicalResult(
@@ -38,7 +46,7 @@ public:
   /// no longer does.
   /// Returns what went wrong, "" if nothing.
   std::string writePlan(llvm::StringRef path, llvm::StringRef policy,
-                        llvm::raw_ostream &os, CompileWith compileWith);
+                        CompileWith compileWith, PlanResult &result);
 
 private:
   struct Node {

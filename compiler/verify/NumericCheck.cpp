@@ -20,26 +20,20 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
-std::string NumericFinding::text() const {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  auto line = [&](StringRef name, StringRef value) {
-    if (!value.empty())
-      os << llvm::left_justify(name, 9) << shown(value, 400) << "\n";
-  };
-  line("phase", phase);
-  line("pass", pass);
-  line("pattern", patternAt.empty() ? pattern : pattern + " on " + patternAt);
-  line("op", culprit.op);
-  line("nodes", culprit.nodes);
-  line("value", culprit.text);
-  line("result", result);
-  return text;
+FindingFields NumericFinding::fields() const {
+  return {
+      {"phase", phase},
+      {"pass", pass},
+      {"pattern", patternAt.empty() ? pattern : pattern + " on " + patternAt},
+      {"op", culprit.op},
+      {"nodes", culprit.nodes},
+      {"value", culprit.text},
+      {"result", result}};
 }
 
 std::string NumericFinding::line() const {
   std::string line;
-  const std::string lines = text();
+  const std::string lines = linesOf(fields());
   for (StringRef rest = StringRef(lines).trim(); !rest.empty();) {
     auto [first, others] = rest.split('\n');
     auto [name, value] = first.split(' ');

@@ -18,6 +18,7 @@
 
 #include "compiler/Phases.h"
 #include "compiler/verify/Culprit.h"
+#include "compiler/verify/Finding.h"
 #include "compiler/verify/Reference.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -37,9 +38,8 @@ struct NumericFinding {
   std::string result =
       {}; // the result of the program that differs most, and how
 
-  /// One line for each field that is known.
-  std::string text() const;
-  /// All of them in one line.
+  FindingFields fields() const;
+  /// All fields that are known, in one line.
   std::string line() const;
 };
 

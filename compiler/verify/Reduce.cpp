@@ -20,6 +20,8 @@
 
 #include "compiler/Dialects.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -29,7 +31,7 @@ namespace {
 
 struct ReduceOptions {
   std::string check, match, output = "reduced.onnx";
-  bool help = false;
+  bool help = false, json = false;
   std::vector<std::string> rest; // for parseOptions
 };
 
@@ -49,7 +51,8 @@ void printReduceHelp() {
          "  --match=REGEX                 a line of its output must match, "
          "too\n"
          "  -o small.onnx                 the result; default: reduced.onnx\n"
-         "  --batch, --dim, --shape       sizes that the model leaves open\n";
+         "  --batch, --dim, --shape       sizes that the model leaves open\n"
+         "  --json                        what was found, as one object\n";
 }
 
 /// Returns what is wrong, "" if nothing.
@@ -63,6 +66,8 @@ std::string splitArguments(llvm::ArrayRef<std::string> arguments,
       options.match = text.str();
     else if (text == "-o" && i + 1 < arguments.size())
       options.output = arguments[++i];
+    else if (text == "--json")
+      options.json = true;
     else
       options.rest.push_back(arguments[i]);
     options.help |= arguments[i] == "--help";
@@ -207,6 +212,13 @@ std::string sizeText(const ReducibleModel &model) {
          std::to_string(model.bytes().size()) + " bytes";
 }
 
+/// "nodes", "initializers" and "bytes" of a model.
+llvm::json::Object sizeJson(const ReducibleModel &model) {
+  return llvm::json::Object{{"nodes", model.numNodes()},
+                            {"initializers", model.numConstants()},
+                            {"bytes", model.bytes().size()}};
+}
+
 } // namespace
 
 int compiler::reduce(llvm::ArrayRef<std::string> arguments,
@@ -236,6 +248,7 @@ int compiler::reduce(llvm::ArrayRef<std::string> arguments,
                     ? shown(path) + ": only ONNX models can be reduced"
                     : errors.lines().front());
   const std::string before = sizeText(*model);
+  llvm::json::Object beforeJson = sizeJson(*model);
   FailingCommand command(own.check, own.match);
   if (std::string wrong = command.begin(path); !wrong.empty())
     return fail(wrong);
@@ -257,6 +270,17 @@ int compiler::reduce(llvm::ArrayRef<std::string> arguments,
     });
   if (!problem.empty())
     return fail(problem);
+  if (own.json) {
+    llvm::json::Object object{
+        {"before", std::move(beforeJson)},
+        {"after", sizeJson(reduction.result())},
+        {"runs", command.numRuns()},
+        {"reproduce", llvm::json::fixUTF8(command.line(own.output))},
+        {"fails", llvm::json::fixUTF8(command.howItFails())}};
+    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(object)))
+                 << "\n";
+    return kExitDone;
+  }
   llvm::outs() << shown(path) << ": " << before << "\n"
                << shown(own.output) << ": " << sizeText(reduction.result())
                << ", after " << command.numRuns() << " runs\n"
