@@ -132,6 +132,8 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(
       passes::createMergeContractions(&context.target, context.devices));
+  // Convolutions whose operands were transposed read them behind casts again.
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
   pm.addNestedPass<mlir::func::FuncOp>(
       passes::createAlignContractions(&context.target, context.devices));
   pm.addNestedPass<mlir::func::FuncOp>(passes::createMaskPadding());

@@ -378,6 +378,7 @@ Answer WhyIndex::whyLayout(StringRef node) const {
   answer.problem = whyNoNode(node);
   answer.headline = "the layout of " + shown(node);
   add(node, "assign-layouts", {"channels-last", "channels-first"}, answer);
+  add(node, "align-contractions", {"padded-channels", "channels"}, answer);
   if (answer.reasons.empty())
     addReason(
         answer, "assign-layouts",

@@ -10,9 +10,7 @@ using namespace mlir;
 
 namespace sinter::passes {
 
-/// More operands than this make a kernel spill; more ops make it slow to
-/// compile.
-static constexpr unsigned kMaxOperands = 48;
+/// More ops than this make a kernel slow to compile.
 static constexpr unsigned kMaxOps = 256;
 /// The parts of a concat are emitted one by one.
 static constexpr unsigned kMaxConcatOps = 8192;
@@ -192,7 +190,8 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
                       bool asRoot) const {
   bool isConcat = kind == ir::KernelKind::concat;
   if (ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) || soloKind(op) ||
-      isa<ir::ConcatOp>(op) || (!isConcat && numOperands(op) > kMaxOperands))
+      isa<ir::ConcatOp>(op) ||
+      (!isConcat && numOperands(op) > Cluster::kMaxOperands))
     return false;
   if (kind != ir::KernelKind::loop && kind != ir::KernelKind::reduce &&
       !isConcat)
@@ -397,10 +396,10 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b,
              std::to_string(kMaxOps) + " take too long to compile";
     });
   unsigned numBuffers = a.numOperands(b.ops.getArrayRef()) + b.roots.size();
-  if (numBuffers > kMaxOperands)
+  if (numBuffers > Cluster::kMaxOperands)
     return refuse([&] {
       return "one kernel would read and write " + std::to_string(numBuffers) +
-             " values; more than " + std::to_string(kMaxOperands) +
+             " values; more than " + std::to_string(Cluster::kMaxOperands) +
              " do not fit into the registers";
     });
 

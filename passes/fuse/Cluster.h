@@ -29,6 +29,9 @@ using ir::IndexVector;
 bool isFreeOfMemory(mlir::Operation *op);
 
 struct Cluster {
+  /// More operands than this make a kernel spill.
+  static constexpr unsigned kMaxOperands = 48;
+
   ir::KernelKind kind = ir::KernelKind::loop;
   llvm::SetVector<mlir::Operation *> ops; // users before producers
   ir::Domain domain;                      // views are kept in `roots`

@@ -22,7 +22,9 @@
 // - an op with other users joins only if none of these reaches the cluster
 //   (joiningMakesCycle);
 // - two clusters merge only if no path through a third node leads from one to
-//   the other (mergingMakesCycle).
+//   the other (mergingMakesCycle);
+// - a cluster that computes a value of another one again reads what that one
+//   reads, on which it depended before (copyCheapValues).
 // So the graph stays without cycles, and `build` finds an order.
 //
 //===----------------------------------------------------------------------===//
@@ -93,6 +95,7 @@ void Clustering::run() {
   for (Operation *op : ops)
     assign(op);
   mergeAll();
+  copyCheapValues();
 }
 
 //===----------------------------------------------------------------------===//

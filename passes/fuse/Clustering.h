@@ -12,7 +12,7 @@
 
 namespace sinter::passes {
 
-/// Divides the generated ops of a function among clusters, in two steps.
+/// Divides the generated ops of a function among clusters, in three steps.
 ///
 /// 1. From results to inputs, an op joins the cluster of its users if each of
 ///    its elements is then computed about once. A reduction must run over the
@@ -22,6 +22,8 @@ namespace sinter::passes {
 ///    loops of its users (belongsWithReduction).
 /// 2. Clusters that run over the same loops and use the same elements are
 ///    merged if one uses a result of the other, or if both are reductions.
+/// 3. A result that a cluster computes by a few cheap ops from 16-bit floats is
+///    computed again by the other clusters that use it.
 class Clustering {
 public:
   explicit Clustering(mlir::func::FuncOp func) : func(func) {}
@@ -65,12 +67,22 @@ private:
   bool mergingMakesCycle(unsigned number, unsigned other) const;
   bool pays(const Cluster &a, const Cluster &b) const;
 
+  // Step 3.
+  void copyCheapValues();
+  bool isAvailable(mlir::Value value) const;
+  bool copyInto(mlir::Operation *op, unsigned number);
+  void dropRoot(mlir::Value root, unsigned number);
+
   static constexpr unsigned kNone = ~0u;
   /// The most users of one value that are tried pairwise.
   static constexpr unsigned kMaxUsers = 12;
   unsigned numberOf(mlir::Operation *op) const {
     auto it = clusterOf.find(op);
     return it == clusterOf.end() ? kNone : it->second;
+  }
+  bool isBefore(mlir::Operation *a, mlir::Operation *b) {
+    unsigned ofA = positions[a], ofB = positions[b];
+    return ofA == ofB ? a->isBeforeInBlock(b) : ofA < ofB;
   }
   bool reaches(llvm::ArrayRef<mlir::Operation *> from,
                llvm::function_ref<bool(mlir::Operation *)> isTarget,

@@ -50,9 +50,9 @@ LogicalResult Clustering::build() {
     if (ir::hasDomain(cluster.kind))
       domain = cluster.domain.toAttr(func.getContext());
     SmallVector<Operation *> members(cluster.ops.begin(), cluster.ops.end());
-    llvm::sort(members, [&](Operation *a, Operation *b) {
-      return positions[a] < positions[b];
-    });
+    // A copy for a cluster has the position of its first user.
+    llvm::sort(members,
+               [&](Operation *a, Operation *b) { return isBefore(a, b); });
     builder.setInsertionPoint(end);
     placed.insert(buildKernel(builder, cluster.kind, members, results, domain));
     placed.insert(members.begin(), members.end());

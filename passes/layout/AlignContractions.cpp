@@ -6,7 +6,8 @@
 // dimension numbers of a contraction do not allow that (passes/MatmulForm.h),
 // its operands are first transposed to [batch.., m.., k..] and [batch.., k..,
 // n..]. The result of the op already has the matching order. On a GPU, products
-// on tensor cores then get aligned sizes (ContractionPadding.h).
+// on tensor cores then get aligned sizes (ContractionPadding.h), and
+// convolutions by a library aligned channels (ConvPadding.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/layout/AlignContractions.h"
@@ -14,7 +15,9 @@
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
 #include "passes/MatmulForm.h"
+#include "passes/fuse/PersistentKernel.h"
 #include "passes/layout/ContractionPadding.h"
+#include "passes/layout/ConvPadding.h"
 #include "passes/place/Devices.h"
 #include "passes/simplify/CommonSubexpressions.h"
 
@@ -44,26 +47,44 @@ struct AlignContractionsPass
   }
 
   // Pattern: dot_general(a, b) -> slice(dot_general(pad(a), pad(b)))
+  // Pattern: conv(x, w) -> conv(pad(x), pad(w))
+  // Pattern: conv_filter_grad(x, dy) -> slice(conv_filter_grad(pad(x), dy))
   void pad() {
     DeviceMap map(getOperation());
-    SmallVector<std::pair<ir::DotGeneralOp, ContractionPadding>> chosen;
-    getOperation().walk([&](ir::DotGeneralOp dot) {
-      const Target *its =
-          targetOf(getOperation()->getParentOfType<ModuleOp>(),
-                   map.of(dot.getOperation()).value_or(0), devices, target);
+    SmallVector<std::pair<ir::DotGeneralOp, ContractionPadding>> dots;
+    SmallVector<std::pair<Operation *, int64_t>> convs;
+    getOperation().walk([&](Operation *op) {
+      if (!isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvFilterGradOp>(op))
+        return;
+      const Target *its = targetOf(getOperation()->getParentOfType<ModuleOp>(),
+                                   map.of(op).value_or(0), devices, target);
       if (!its->traits().hasTensorCores)
         return;
-      if (std::optional<ContractionPadding> padding = worthwhilePadding(dot))
-        chosen.emplace_back(dot, std::move(*padding));
+      if (auto dot = dyn_cast<ir::DotGeneralOp>(op)) {
+        if (std::optional<ContractionPadding> padding = worthwhilePadding(dot))
+          dots.emplace_back(dot, std::move(*padding));
+        return;
+      }
+      if (implementationOf(op, its) != Implementation::Library)
+        return;
+      ConvPadding padding = worthwhileConvPadding(op);
+      if (!padding.reason.empty())
+        ir::explain("align-contractions",
+                    padding.channels ? "padded-channels" : "channels",
+                    op->getLoc(), padding.reason);
+      if (padding.channels)
+        convs.emplace_back(op, padding.channels);
     });
-    for (auto &[dot, padding] : chosen)
+    for (auto &[dot, padding] : dots)
       padContraction(dot, padding);
-    if (chosen.empty())
+    for (auto [conv, channels] : convs)
+      padConv(conv, channels);
+    if (dots.empty() && convs.empty())
       return;
-    // A product and its gradients read the same operands.
+    // A product or convolution and its gradients read the same operands.
     eliminateCommonSubexpressions(getOperation().getBody().front());
     ir::remark("align-contractions", "padded", getOperation().getLoc(), "",
-               static_cast<int64_t>(chosen.size()));
+               static_cast<int64_t>(dots.size() + convs.size()));
   }
 
   // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)),

@@ -19,7 +19,6 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-constexpr double kMultiplyAddsPerByte = 150;
 constexpr double kUnalignedSlowdown = 2;
 
 double elementsOf(Value value) {
@@ -147,27 +146,21 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
   return padding;
 }
 
-void padContraction(ir::DotGeneralOp dot, const ContractionPadding &padding) {
-  OpBuilder builder(dot);
-  Location loc = dot.getLoc();
-  auto padded = [&](Value operand, Value stored, ArrayRef<int64_t> high) {
-    if (llvm::all_of(high, [](int64_t n) { return n == 0; }))
-      return operand;
-    Type element = ir::tensorType(stored).getElementType();
-    Value zero = ir::splat(builder, loc, RankedTensorType::get({}, element), 0);
-    SmallVector<int64_t> none(high.size(), 0);
-    Value more = builder.create<ir::PadOp>(loc, stored, zero, none, high, none);
-    return ir::castTo(builder, loc, more,
-                      ir::tensorType(operand).getElementType());
-  };
-  auto [a, b] = multiplied(dot);
-  Value lhs = padded(dot.getLhs(), a, padding.lhs),
-        rhs = padded(dot.getRhs(), b, padding.rhs);
-  Value whole = builder.create<ir::DotGeneralOp>(
-      loc, lhs, rhs, dot.getLhsBatchAttr(), dot.getRhsBatchAttr(),
-      dot.getLhsContractAttr(), dot.getRhsContractAttr(), dot.getTf32());
-  // If the result is narrowed to 16 bits, the padded product stores it so.
-  Value result = dot.getResult();
+Value padWithZeros(OpBuilder &builder, Location loc, Value operand,
+                   Value stored, ArrayRef<int64_t> high) {
+  if (llvm::all_of(high, [](int64_t n) { return n == 0; }))
+    return operand;
+  Type element = ir::tensorType(stored).getElementType();
+  Value zero = ir::splat(builder, loc, RankedTensorType::get({}, element), 0);
+  SmallVector<int64_t> none(high.size(), 0);
+  Value more = builder.create<ir::PadOp>(loc, stored, zero, none, high, none);
+  return ir::castTo(builder, loc, more,
+                    ir::tensorType(operand).getElementType());
+}
+
+void replaceByPart(OpBuilder &builder, Operation *op, Value whole) {
+  Value result = op->getResult(0);
+  // If the result is narrowed to 16 bits, the padded one is stored so.
   if (result.hasOneUse())
     if (auto cast = dyn_cast<ir::CastOp>(*result.user_begin());
         cast && widened(result) == Value() &&
@@ -177,15 +170,29 @@ void padContraction(ir::DotGeneralOp dot, const ContractionPadding &padding) {
                          cast.getType().getElementType());
       result = cast.getResult();
     }
-  if (llvm::any_of(padding.result, [](int64_t n) { return n > 0; })) {
-    ArrayRef<int64_t> limits = ir::tensorType(result).getShape();
-    SmallVector<int64_t> starts(limits.size(), 0), strides(limits.size(), 1);
-    whole = builder.create<ir::SliceOp>(loc, whole, starts, limits, strides);
+  RankedTensorType type = ir::tensorType(result);
+  if (whole.getType() != type) {
+    SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1);
+    whole = builder.create<ir::SliceOp>(op->getLoc(), whole, starts,
+                                        type.getShape(), strides);
   }
   result.replaceAllUsesWith(whole);
-  if (Operation *made = result.getDefiningOp(); made != dot)
+  if (Operation *made = result.getDefiningOp(); made != op)
     made->erase();
-  dot.erase();
+  op->erase();
+}
+
+void padContraction(ir::DotGeneralOp dot, const ContractionPadding &padding) {
+  OpBuilder builder(dot);
+  Location loc = dot.getLoc();
+  auto [a, b] = multiplied(dot);
+  Value lhs = padWithZeros(builder, loc, dot.getLhs(), a, padding.lhs),
+        rhs = padWithZeros(builder, loc, dot.getRhs(), b, padding.rhs);
+  replaceByPart(builder, dot,
+                builder.create<ir::DotGeneralOp>(
+                    loc, lhs, rhs, dot.getLhsBatchAttr(), dot.getRhsBatchAttr(),
+                    dot.getLhsContractAttr(), dot.getRhsContractAttr(),
+                    dot.getTf32()));
 }
 
 } // namespace sinter::passes

@@ -15,7 +15,8 @@ def AlignContractions : Pass<"sinter-align-contractions", "::mlir::func::FuncOp"
     contraction do not allow that, its operands are transposed to [batch.., m.., k..] and
     [batch.., k.., n..]. On a GPU, products of 16-bit floats and of tf32 are also padded to lines of
     16 bytes, if that saves more time than the copies take: zeros are appended to the operands, and the
-    result is cut to its size.
+    result is cut to its size. So are the input channels of convolutions that a library computes, and of the
+    gradients of their filters.
   }];
 }
 

@@ -331,3 +331,46 @@ func.func @reduced_in_another_order(%x: tensor<2x5x3xf32>, %w: tensor<2x5x3xf32>
   %v = sinter.sub %z, %y : tensor<2x5x3xf32>
   return %z, %s, %v : tensor<2x5x3xf32>, tensor<f32>, tensor<2x5x3xf32>
 }
+
+// The distance from the mean is computed by each kernel from the 16 bits, instead of being kept in float32 for the second
+// one. The result of a kernel that has no other is kept.
+// CHECK-LABEL: @distance_from_mean
+// CHECK: sinter.kernel reduce(%arg0, %arg1) over
+// CHECK-SAME: -> (tensor<64xf32>, tensor<64x64xbf16>)
+// CHECK: sinter.kernel loop(%arg0, %arg1, %{{.*}}) over
+// CHECK: %[[WIDE:.*]] = sinter.cast %{{.*}} : tensor<64x64xbf16> -> tensor<64x64xf32>
+// CHECK: %[[MEAN:.*]] = sinter.broadcast
+// CHECK: sinter.sub %[[WIDE]], %[[MEAN]]
+// CHECK: return
+func.func @distance_from_mean(%x: tensor<64x64xbf16>, %mean: tensor<64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xbf16>, tensor<64x64xbf16>) {
+  %0 = sinter.cast %x : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %1 = sinter.broadcast %mean dims [1] : tensor<64xf32> -> tensor<64x64xf32>
+  %2 = sinter.sub %0, %1 : tensor<64x64xf32>
+  %3 = sinter.mul %2, %2 : tensor<64x64xf32>
+  %4 = sinter.cast %3 : tensor<64x64xf32> -> tensor<64x64xbf16>
+  %5 = sinter.reduce sum %3 dims [0] : (tensor<64x64xf32>) -> tensor<64xf32>
+  %6 = sinter.dot_general %5, %w batch [] x [] contract [0] x [0] : (tensor<64xf32>, tensor<64x64xf32>) -> tensor<64xf32>
+  %7 = sinter.broadcast %6 dims [1] : tensor<64xf32> -> tensor<64x64xf32>
+  %8 = sinter.mul %2, %7 : tensor<64x64xf32>
+  %9 = sinter.cast %8 : tensor<64x64xf32> -> tensor<64x64xbf16>
+  return %4, %9 : tensor<64x64xbf16>, tensor<64x64xbf16>
+}
+
+// Must not fire: float32 is no narrower than the result, which is kept.
+// CHECK-LABEL: @distance_in_float32
+// CHECK: %[[OUT:.*]]:3 = sinter.kernel reduce(
+// CHECK-SAME: -> ({{.*}}tensor<64x64xf32>
+// CHECK: sinter.kernel loop(%{{[0-9]+}}, %[[OUT]]#1) over
+// CHECK: return
+func.func @distance_in_float32(%x: tensor<64x64xf32>, %mean: tensor<64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xbf16>, tensor<64x64xbf16>) {
+  %1 = sinter.broadcast %mean dims [1] : tensor<64xf32> -> tensor<64x64xf32>
+  %2 = sinter.sub %x, %1 : tensor<64x64xf32>
+  %3 = sinter.mul %2, %2 : tensor<64x64xf32>
+  %4 = sinter.cast %3 : tensor<64x64xf32> -> tensor<64x64xbf16>
+  %5 = sinter.reduce sum %3 dims [0] : (tensor<64x64xf32>) -> tensor<64xf32>
+  %6 = sinter.dot_general %5, %w batch [] x [] contract [0] x [0] : (tensor<64xf32>, tensor<64x64xf32>) -> tensor<64xf32>
+  %7 = sinter.broadcast %6 dims [1] : tensor<64xf32> -> tensor<64x64xf32>
+  %8 = sinter.mul %2, %7 : tensor<64x64xf32>
+  %9 = sinter.cast %8 : tensor<64x64xf32> -> tensor<64x64xbf16>
+  return %4, %9 : tensor<64x64xbf16>, tensor<64x64xbf16>
+}

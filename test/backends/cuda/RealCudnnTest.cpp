@@ -420,6 +420,34 @@ TEST_CASE("real cuDNN: an execution plan is made once",
   REQUIRE(folder.notes.empty());
 }
 
+// Why ConvPadding.cpp pads to eight channels.
+TEST_CASE("real cuDNN: three and four channels in 16 bits do without tensor "
+          "cores",
+          "[dnn][real]") {
+  const DnnContext &dnn = realCudnn();
+  LibraryOptions options;
+  options.maxWorkspaceBytes = 32u << 20; // what programs promise by default
+  for (int64_t channels : {3, 4, 8}) {
+    sinter_conv conv = makeConv(SINTER_BF16, SINTER_CONV_FILTER_GRAD, mixed);
+    conv.batch = conv.filters = 64;
+    conv.channels = channels;
+    for (int i = 0; i < 2; ++i) {
+      conv.inputDims[i] = 224;
+      conv.outputDims[i] = 112;
+      conv.kernel[i] = 7;
+      conv.strides[i] = 2;
+      conv.padsLow[i] = conv.padsHigh[i] = 3;
+    }
+    CAPTURE(channels);
+    auto plan = DnnPlan::build(dnn, convGraph(conv, 2), options);
+    REQUIRE(plan.ok());
+    auto json = plan->json();
+    REQUIRE(json.ok());
+    REQUIRE((textOf(*json, "kernelName") == "wgrad2d_shmem_tiling") ==
+            (channels < 8));
+  }
+}
+
 TEST_CASE("real cuBLASLt: descriptors without a device", "[lt][real]") {
   auto api = loadCublasLt();
   REQUIRE(api.ok());
