@@ -240,6 +240,8 @@ private:
                          mlir::Type element);
   mlir::Value emitCompare(ir::CompareKind kind, mlir::Value a, mlir::Value b,
                           mlir::Type element);
+  mlir::Value emitComparePosition(ir::CompareOp compare,
+                                  llvm::ArrayRef<mlir::Value> operands);
   mlir::Value emitIntegerDivision(mlir::Operation *op, mlir::Value a,
                                   mlir::Value b, bool isUnsigned);
   mlir::Value emitIntegerPower(mlir::Value base, mlir::Value exponent,

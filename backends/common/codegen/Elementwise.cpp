@@ -14,6 +14,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -288,6 +289,43 @@ Value ElementEmitter::emitCompare(ir::CompareKind kind, Value a, Value b,
       a, b);
 }
 
+/// The lanes' positions along a dimension (i64) against a number that they
+/// share, in 32 bits: there are more such lanes in a register, and a GPU has no
+/// other integers. Null for other operands.
+Value ElementEmitter::emitComparePosition(ir::CompareOp compare,
+                                          ArrayRef<Value> operands) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  auto isPosition = [&](unsigned number) {
+    auto iota = compare->getOperand(number).getDefiningOp<ir::IotaOp>();
+    return iota && iota.getType().getElementType().isInteger(64) &&
+           iota.getType().getDimSize(iota.getAxis()) <= most;
+  };
+  unsigned position = isPosition(0) ? 0 : 1;
+  if (!isPosition(position) || !isa<VectorType>(operands[position].getType()) ||
+      isa<VectorType>(operands[1 - position].getType()) ||
+      ir::tensorType(compare->getOperand(0))
+          .getElementType()
+          .isUnsignedInteger())
+    return {};
+  auto narrowed = [&](Value x) -> Value {
+    Type type = builder.getI32Type();
+    if (auto vector = dyn_cast<VectorType>(x.getType()))
+      type = vector.clone(type);
+    return builder.create<arith::TruncIOp>(loc, type, x);
+  };
+  // Positions are below `most`, so a bound of it is beyond all of them.
+  Value bound = operands[1 - position];
+  bound = builder.create<arith::MaxSIOp>(loc, bound,
+                                         constantInt(bound.getType(), -1));
+  bound = builder.create<arith::MinSIOp>(loc, bound,
+                                         constantInt(bound.getType(), most));
+  Value sides[2];
+  sides[position] = narrowed(operands[position]);
+  sides[1 - position] = narrowed(bound);
+  return emitCompare(compare.getKind(), sides[0], sides[1],
+                     builder.getI32Type());
+}
+
 Value ElementEmitter::roundedToOdd(Value x) {
   Type type = x.getType();
   auto bits = [&](uint64_t value) {
@@ -370,6 +408,8 @@ Value ElementEmitter::emitElementwise(Operation *op, ArrayRef<Value> operands) {
   auto allOnes = [&](Value x) { return constantInt(x.getType(), -1); };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](ir::CompareOp compare) {
+        if (Value narrow = emitComparePosition(compare, operands))
+          return narrow;
         return emitCompare(compare.getKind(), operands[0], operands[1],
                            element);
       })

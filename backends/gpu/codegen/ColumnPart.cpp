@@ -8,12 +8,15 @@
 // terms of the sum over the outermost reduced loop (ReductionTree.h: its
 // chunks, or its steps if they are few). The terms are collected in shared
 // memory, and one thread for each column adds them in order. Reductions that do
-// not depend on each other read their operands together.
+// not depend on each other read their operands together. Results with an
+// element for each step that need no sum of the last such group are stored
+// while its operands are read.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/ReductionTree.h"
 #include "backends/gpu/codegen/BlockPart.h"
+#include "backends/gpu/codegen/TileShape.h"
 #include "ir/IndexMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,17 +34,24 @@ using ir::IndexVector;
 
 namespace {
 
-constexpr int64_t kColumnThreads = 256;
+/// The threads of a block, and the most if there are few blocks.
+constexpr int64_t kColumnThreads = 256, kMostColumnThreads = 512;
 /// The columns of a block: a line of memory for the most common type.
 constexpr int64_t kMostColumns = 32;
 /// Shared memory for the terms of sums; more terms need several rounds.
 constexpr int64_t kTermBytes = 32 << 10;
 /// The most reductions that are computed together.
 constexpr int64_t kMostTogether = 4;
-/// The elements that a thread reads before it adds them.
-constexpr int64_t kElementsTogether = 32;
-/// With at least this many columns there are enough threads without sharing.
-constexpr int64_t kManyColumns = 1 << 16;
+/// The bytes that a thread reads before it adds the first of them. With the
+/// threads of a multiprocessor, that is several times what has to be under way
+/// to use all of the memory's rate.
+constexpr int64_t kBytesTogether = 128;
+/// The terms that are read from shared memory before they are added.
+constexpr int64_t kTermsTogether = 8;
+/// With at least this many columns there are enough threads without sharing:
+/// the first if a thread adds few steps, else the second, as many threads as a
+/// GPU has.
+constexpr int64_t kManyColumns = 1 << 16, kManyLongColumns = kManyBlocks * 2048;
 
 /// The outermost reduced loop with more than one step.
 std::optional<unsigned> outermostLoop(const codegen::Nest &nest) {
@@ -81,6 +91,9 @@ private:
   void forTerms(ElementEmitter &emitter, Value first, int64_t count,
                 llvm::function_ref<void(Value term)> body);
   SmallVector<Value> values(ElementEmitter &emitter, ArrayRef<Sum> sums);
+  bool areStoredEarly(ArrayRef<Root *> results,
+                      ArrayRef<ir::ReduceOp> last) const;
+  void storeEarly(ElementEmitter &emitter, ArrayRef<Value> values);
   int64_t stepsTogether() const;
   SmallVector<Value> chunk(ElementEmitter &emitter, ArrayRef<Sum> sums,
                            Value from, int64_t steps);
@@ -120,6 +133,8 @@ private:
   Value isActive;       // this thread has columns of its own; null: always
   Value exchange;       // the terms and whole sums in shared memory
   bool isShown;         // threads need sums that others have added
+  /// What is stored while the operands of the sums are read.
+  SmallVector<Root *> early;
 };
 
 ColumnPart::ColumnPart(std::shared_ptr<codegen::Nest> nestIn)
@@ -141,14 +156,16 @@ ColumnPart::ColumnPart(std::shared_ptr<codegen::Nest> nestIn)
       vector /= 2;
   }
   columnThreads = columns / vector;
-  sharers = std::min<int64_t>(kColumnThreads / columnThreads,
-                              llvm::bit_ceil(static_cast<uint64_t>(terms)));
   for (auto [loop, loopSize] : llvm::enumerate(domain.sizes)) {
     if (loopSize == 1 || domain.isReduced(loop) || loop == columnLoop)
       continue;
     outerLoops.push_back(loop);
     outerSteps *= loopSize;
   }
+  int64_t blockThreads =
+      blocks(0) > 2 * kManyBlocks ? kColumnThreads : kMostColumnThreads;
+  sharers = std::min<int64_t>(blockThreads / columnThreads,
+                              llvm::bit_ceil(static_cast<uint64_t>(terms)));
 }
 
 void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
@@ -185,8 +202,11 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
   for (Root &root : nest->roots)
     (nest->isOverAllLoops(root) ? overAll : ofColumn).push_back(&root);
   std::vector<SmallVector<ir::ReduceOp>> groups = independentSums();
-  isShown = vector > 1 || !overAll.empty() || groups.size() != 1;
-  for (ArrayRef<ir::ReduceOp> ops : groups) {
+  bool isEarly = !groups.empty() && areStoredEarly(overAll, groups.back());
+  isShown = vector > 1 || (!overAll.empty() && !isEarly) || groups.size() != 1;
+  for (const SmallVector<ir::ReduceOp> &ops : groups) {
+    if (isEarly && &ops == &groups.back())
+      early = std::exchange(overAll, {});
     SmallVector<Sum> sums;
     for (ir::ReduceOp op : ops)
       sums.push_back(sumOf(emitter, op,
@@ -329,26 +349,57 @@ Sum ColumnPart::sumOf(ElementEmitter &emitter, ir::ReduceOp op,
           memory.getIntOrFloatBitWidth() / 8};
 }
 
-/// What one step of the shared loop adds to each sum.
+/// What one step of the shared loop adds to each sum, and then the elements
+/// that are stored early.
 SmallVector<Value> ColumnPart::values(ElementEmitter &emitter,
                                       ArrayRef<Sum> sums) {
   SmallVector<Value> list;
   for (const Sum &sum : sums)
     list.push_back(emitter.reducedElement(sum.op, sum.input, sumLevel));
+  for (Root *root : early)
+    list.push_back(emitter.element(root->value, root->read));
   return list;
+}
+
+/// Whether `results`, those with an element for each step, can be stored when
+/// the operands of the group `last` are read. No two threads may then read the
+/// same elements: a result may share the memory of an operand.
+bool ColumnPart::areStoredEarly(ArrayRef<Root *> results,
+                                ArrayRef<ir::ReduceOp> last) const {
+  if (columnThreads * sharers < t->blockThreads ||
+      (columnLoop != ~0u && domain.sizes[columnLoop] % columns != 0) ||
+      llvm::any_of(
+          domain.reduced,
+          [&](unsigned loop) {
+            return loop != sumLoop && domain.sizes[loop] > 1;
+          }))
+    return false;
+  llvm::DenseSet<Value> visited;
+  return llvm::none_of(results, [&](Root *root) {
+    Operation *op = root->value.getDefiningOp();
+    return (op && llvm::is_contained(last, op)) ||
+           dependsOn(root->value, last, visited);
+  });
+}
+
+/// Stores `values` as the elements of the current step.
+void ColumnPart::storeEarly(ElementEmitter &emitter, ArrayRef<Value> values) {
+  for (auto [root, value] : llvm::zip_equal(early, values))
+    emitter.store(value, root->type, root->pointer, root->write);
 }
 
 /// The steps whose operands a thread reads before it adds the first of them.
 int64_t ColumnPart::stepsTogether() const {
-  int64_t elements = 0; // of one step; what all columns share is little
+  int64_t bytes = 0; // of one step; what all columns share is little
   for (BlockArgument argument : nest->arguments)
     if (auto it = nest->indices.find(argument); it != nest->indices.end()) {
       Index offset = codegen::linearIndex(ir::tensorType(argument), it->second);
       if (offset.coefficient(sumLoop) != 0 &&
           (columnLoop == ~0u || offset.coefficient(columnLoop) != 0))
-        elements += vector;
+        bytes += vector * ir::elementSizeBytes(
+                              ir::tensorType(argument).getElementType());
     }
-  int64_t most = kElementsTogether / std::max(elements, vector);
+  int64_t most = kBytesTogether / std::max<int64_t>(bytes, 1);
   return std::min<int64_t>(
       codegen::kChunkSteps,
       llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
@@ -375,9 +426,16 @@ SmallVector<Value> ColumnPart::chunk(ElementEmitter &emitter,
       all.push_back(values(emitter, sums));
       emitter.popFrame();
     }
+    for (auto [step, list] : llvm::enumerate(all)) {
+      emitter.pushFrame();
+      emitter.setLoop(sumLoop, add(start, static_cast<int64_t>(step)));
+      storeEarly(emitter, ArrayRef(list).drop_front(sums.size()));
+      emitter.popFrame();
+    }
     SmallVector<Value> next(totals);
     for (const SmallVector<Value> &step : all)
-      for (auto [sum, total, value] : llvm::zip_equal(sums, next, step))
+      for (auto [sum, total, value] :
+           llvm::zip_equal(sums, next, ArrayRef(step).take_front(sums.size())))
         total = emitter.combine(sum.kind, sum.element, total, value);
     return next;
   };
@@ -401,7 +459,10 @@ SmallVector<Value> ColumnPart::term(ElementEmitter &emitter, ArrayRef<Sum> sums,
                                     Value number) {
   if (termSteps == 1) {
     emitter.setLoop(sumLoop, t->wide(number));
-    return values(emitter, sums);
+    SmallVector<Value> list = values(emitter, sums);
+    storeEarly(emitter, ArrayRef(list).drop_front(sums.size()));
+    list.truncate(sums.size());
+    return list;
   }
   Value from = t->b.create<arith::MulIOp>(
       t->loc, t->wide(number),
@@ -522,21 +583,38 @@ SmallVector<Value> ColumnPart::addRound(ElementEmitter &emitter,
   t->b.setInsertionPointToStart(choice.elseBlock());
   t->b.create<scf::YieldOp>(t->loc, before);
   t->b.setInsertionPointToStart(choice.thenBlock());
-  auto loop = t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(count),
-                                      t->number(1), before);
-  for (size_t i = 0; isShown && i < sums.size(); ++i)
-    t->store(loop.getResult(i),
-             slot(sums, i, perRound, t->number(perRound), t->thread));
-  t->b.create<scf::YieldOp>(t->loc, loop.getResults());
-  t->b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> next;
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value value = t->load(sum.compute, slot(sums, i, perRound,
-                                            loop.getInductionVar(), t->thread));
-    next.push_back(emitter.combine(sum.kind, sum.element,
-                                   loop.getRegionIterArgs()[i], value));
+  /// Adds `count` terms of the round from `start` on.
+  auto addTerms = [&](Value start, int64_t count, ValueRange totals) {
+    std::vector<SmallVector<Value>> terms(count);
+    for (int64_t term = 0; term < count; ++term)
+      for (size_t i = 0; i < sums.size(); ++i)
+        terms[term].push_back(t->load(
+            sums[i].compute, slot(sums, i, perRound,
+                                  t->add(start, t->number(term)), t->thread)));
+    SmallVector<Value> next(totals);
+    for (const SmallVector<Value> &term : terms)
+      for (auto [sum, total, value] : llvm::zip_equal(sums, next, term))
+        total = emitter.combine(sum.kind, sum.element, total, value);
+    return next;
+  };
+  int64_t together = count - count % kTermsTogether;
+  SmallVector<Value> totals(before);
+  if (together > 0) {
+    auto loop =
+        t->b.create<scf::ForOp>(t->loc, t->number(0), t->number(together),
+                                t->number(kTermsTogether), before);
+    OpBuilder::InsertionGuard loopGuard(t->b);
+    t->b.setInsertionPointToStart(loop.getBody());
+    t->b.create<scf::YieldOp>(t->loc,
+                              addTerms(loop.getInductionVar(), kTermsTogether,
+                                       loop.getRegionIterArgs()));
+    totals.assign(loop.getResults().begin(), loop.getResults().end());
   }
-  t->b.create<scf::YieldOp>(t->loc, next);
+  totals = addTerms(t->number(together), count - together, totals);
+  for (size_t i = 0; isShown && i < sums.size(); ++i)
+    t->store(totals[i],
+             slot(sums, i, perRound, t->number(perRound), t->thread));
+  t->b.create<scf::YieldOp>(t->loc, totals);
   return {choice.getResults().begin(), choice.getResults().end()};
 }
 
@@ -550,7 +628,12 @@ bool hasSharedColumns(const codegen::Nest &nest) {
   for (auto [loop, size] : llvm::enumerate(nest.domain.sizes))
     if (!nest.domain.isReduced(loop))
       kept *= size;
-  return kept > 0 && kept < kManyColumns;
+  if (kept < kManyColumns)
+    return kept > 0;
+  std::optional<unsigned> columns = nest.contiguousLoop(kMostColumns);
+  return kept < kManyLongColumns && columns &&
+         nest.domain.sizes[*columns] >= kMostColumns &&
+         nest.domain.sizes[*outermostLoop(nest)] > 2 * codegen::kChunkSteps;
 }
 
 std::unique_ptr<BlockPart>
