@@ -181,7 +181,7 @@ public:
         llvm::json::Object{{"kept", plan.numKept}, {"error", plan.error}};
     if (!isJson)
       llvm::outs() << shown(path) << ": keeps " << plan.numKept
-                   << " nodes in float32; with it results are off by up to "
+                   << " ops in float32; with it results are off by up to "
                    << number(plan.error) << "\n";
   }
 

@@ -14,6 +14,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace sinter;
@@ -74,6 +75,18 @@ double NarrowCosts::errorOf(const ProgramResults &results) {
   return largest;
 }
 
+/// Adds the nodes of the ops that read the result of `op`, also through casts
+/// and views.
+static void collectReaders(Operation *op,
+                           llvm::SmallSetVector<StringRef, 4> &readers) {
+  for (Operation *user : op->getUsers())
+    if (isa<ir::CastOp>(user) || user->hasTrait<ir::Alias>() ||
+        isa<ir::TransposeOp, ir::BroadcastOp>(user))
+      collectReaders(user, readers);
+    else if (!user->hasTrait<OpTrait::IsTerminator>())
+      ir::collectNodeNames(user->getLoc(), readers);
+}
+
 LogicalResult NarrowCosts::measure() {
   EvaluationOptions options;
   options.isExactCast = [](Operation *cast) {
@@ -87,18 +100,19 @@ LogicalResult NarrowCosts::measure() {
   if (failed(all))
     return failure();
   whole = *all;
-  llvm::SetVector<StringRef> names;
-  llvm::StringSet<> owned;
+  std::map<std::string, llvm::SmallSetVector<StringRef, 4>> readersOf;
   module.walk([&](ir::CastOp cast) {
     if (narrows(cast))
-      names.insert(
-          owned.insert(ir::joinedNodeNames(cast.getLoc())).first->getKey());
+      collectReaders(cast, readersOf[ir::joinedNodeNames(cast.getLoc())]);
   });
-  for (StringRef name : names) {
+  for (auto &[name, readers] : readersOf) {
     auto error = errorWhere([&](StringRef other) { return other == name; });
     if (failed(error))
       return failure();
-    nodes.push_back({name.str(), *error});
+    Node node{name, {}, *error};
+    for (StringRef reader : readers)
+      node.readers.push_back(reader.str());
+    nodes.push_back(std::move(node));
   }
   llvm::stable_sort(
       nodes, [](const Node &a, const Node &b) { return a.error > b.error; });
@@ -130,8 +144,9 @@ static llvm::SmallVector<StringRef> splitNames(StringRef joined) {
 }
 
 std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
-                                            StringRef path,
-                                            StringRef policy) const {
+                                            StringRef path, StringRef policy,
+                                            size_t &numOps) const {
+  numOps = 0;
   std::vector<passes::PrecisionEntry> entries = passes::precisionReport(module);
   for (passes::PrecisionEntry &entry : entries)
     if (entry.precision == policy &&
@@ -139,6 +154,7 @@ std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
                      [&](StringRef name) { return kept.contains(name); })) {
       entry.precision = "fp32";
       entry.reason = "it costs much accuracy";
+      ++numOps;
     }
   return writePrecisionPlan(path, policy, entries);
 }
@@ -157,11 +173,14 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
       ++numKept;
       for (StringRef name : splitNames(node.names))
         kept.insert(name);
+      for (const std::string &reader : node.readers)
+        kept.insert(reader);
     }
     if (kept.size() == before) // casts of ops that are no entry of the plan
       break;
-    if (std::string wrong = writePlanThatKeeps(kept, path, policy);
-        !wrong.empty())
+    size_t numOps = 0;
+    std::string wrong = writePlanThatKeeps(kept, path, policy, numOps);
+    if (!wrong.empty())
       return wrong;
     double error = 0;
     auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
@@ -178,9 +197,9 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
                           [&](StringRef name) { return kept.contains(name); });
     });
     if (error < result.error) {
-      result = {numKept, error};
+      result = {numOps, error};
       bestKept = kept;
     }
   }
-  return writePlanThatKeeps(bestKept, path, policy);
+  return writePlanThatKeeps(bestKept, path, policy, result.numKept);
 }

@@ -31,7 +31,7 @@ public:
   llvm::json::Object json(llvm::StringRef policy) const;
   /// What a plan reaches.
   struct PlanResult {
-    size_t numKept = 0; // nodes that it keeps in float32
+    size_t numKept = 0; // ops that it keeps in float32
     double error = 0;   // of the program that is compiled with it
   };
   /// Compiles the model with the plan at `path` and calls `use` with the
@@ -40,10 +40,10 @@ public:
       llvm::StringRef path,
       llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp, ProgramInputs &)>
           use)>;
-  /// Writes a precision plan that keeps the most expensive nodes in float32: 1,
-  /// then half as many again each time, until the error is at most half. What
-  /// the others cost is measured again each time: other ops round when a node
-  /// no longer does.
+  /// Writes a precision plan that keeps the most expensive nodes in float32,
+  /// with those that read their results: 1, then half as many again each time,
+  /// until the error is at most half. What the others cost is measured again
+  /// each time: other ops round when a node no longer does.
   /// Returns what went wrong, "" if nothing.
   std::string writePlan(llvm::StringRef path, llvm::StringRef policy,
                         CompileWith compileWith, PlanResult &result);
@@ -51,6 +51,8 @@ public:
 private:
   struct Node {
     std::string names; // separated by commas
+    /// The names of the ops that read what it rounds, and may be why it does.
+    std::vector<std::string> readers;
     double error = 0;
   };
   /// The largest error of a result, relative to its size (of a state: to its
@@ -58,9 +60,10 @@ private:
   mlir::FailureOr<double>
   errorWhere(llvm::function_ref<bool(llvm::StringRef names)> rounds);
   double errorOf(const ProgramResults &results);
+  /// Also counts the ops that the plan keeps.
   std::string writePlanThatKeeps(const llvm::StringSet<> &kept,
-                                 llvm::StringRef path,
-                                 llvm::StringRef policy) const;
+                                 llvm::StringRef path, llvm::StringRef policy,
+                                 size_t &numOps) const;
   double scaleOf(llvm::StringRef result, const ir::Tensor &value);
 
   mlir::ModuleOp module;

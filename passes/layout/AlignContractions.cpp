@@ -15,7 +15,7 @@
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
 #include "passes/MatmulForm.h"
-#include "passes/fuse/PersistentKernel.h"
+#include "passes/fuse/ChooseCalls.h"
 #include "passes/layout/ContractionPadding.h"
 #include "passes/layout/ConvPadding.h"
 #include "passes/place/Devices.h"
