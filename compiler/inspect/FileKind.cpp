@@ -6,6 +6,7 @@
 #include "compiler/inspect/FileKind.h"
 
 #include "compiler/inspect/CheckpointReport.h"
+#include "compiler/inspect/run/Run.h"
 #include "compiler/trace/Trace.h"
 
 #include "llvm/BinaryFormat/Magic.h"
@@ -17,6 +18,8 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 
 FileKind compiler::fileKindOf(StringRef path) {
+  if (Run::hasLog(path))
+    return FileKind::Run;
   if (llvm::sys::fs::is_directory(path) || SafetensorsFile::isOne(path))
     return FileKind::Weights;
   if (!llvm::sys::fs::is_regular_file(path))

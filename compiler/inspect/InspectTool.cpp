@@ -22,6 +22,7 @@
 #include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceTool.h"
 #include "compiler/inspect/page/ViewCommand.h"
+#include "compiler/inspect/run/RunTool.h"
 #include "compiler/verify/Reduce.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -48,13 +49,14 @@ constexpr Command kCommands[] = {
     {"precision", "the precision of each op, and why"},
     {"placement", "the device of each node, why, and what is copied"},
     {"why", "why something was done or not; see the options below"},
-    {"view", "one page about all passes, or a trace: -o x.html"},
+    {"view", "one page about all passes, a trace, or training runs: -o x.html"},
     {"serve", "the page of 'view' on 127.0.0.1, made again when FILE changes"},
-    {"log", "one line for each pass of a trace"},
-    {"show", "the IR after each pass of a trace"},
+    {"log", "one line for each pass of a trace; of runs: their numbers"},
+    {"show",
+     "the IR after each pass of a trace; of runs: a line for each epoch"},
     {"diff",
      "what each pass of a trace changed, or what changed between two passes; "
-     "of two files: what differs"},
+     "of two files or runs: what differs"},
     {"rewrites", "each rewrite of the passes of a trace: before and after"},
     {"blame", "each line of the last IR, and the pass that made it"},
     {"grep",
@@ -148,7 +150,7 @@ static void printInspectHelp(const Options &options) {
        << llvm::left_justify(std::string(kind.option) + "=" + kind.about, 28)
        << "  " << kind.summary << "\n";
   printHelp(llvm::outs(), options, kSinterInspect,
-            "sinter-inspect [COMMAND] FILE [options]", text);
+            "sinter-inspect [COMMAND] FILE... [options]", text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,6 +324,8 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
     return reduce(rest, targets);
   if (llvm::is_contained(args, "--help"))
     return std::nullopt;
+  if ((!findCommand(command) || isRunCommand(command)) && asksForRuns(args))
+    return inspectRuns(args);
   if (command == "diff" && namesTwoFiles(rest) && !namesPassOfTrace(rest))
     return diffFiles(rest, targets);
   if (command == "kernels" && asksForKernels(rest))
@@ -399,6 +403,10 @@ int compiler::sinterInspect(int argc, char **argv,
       (kind == FileKind::Trace &&
        llvm::is_contained({"summary", "why"}, inspect.command)))
     return inspectTrace(inspect, *options);
+  if (kind == FileKind::Run)
+    return inspectError(inspect.command + ": " + shown(options->model) +
+                        " is a training run; summary, log, show, diff, view "
+                        "and serve take runs");
   if (kind == FileKind::Weights)
     return inspectCheckpoint(inspect, *options);
   return kind == FileKind::Program ? inspectBinary(inspect, *options)

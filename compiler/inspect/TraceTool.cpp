@@ -110,6 +110,10 @@ int compiler::inspectTrace(const InspectOptions &inspect,
                         bytes.getError().message());
   Trace trace;
   std::string wrong = trace.read((*bytes)->getBuffer());
+  const bool alsoTakesRuns =
+      inspect.command == "log" || inspect.command == "show";
+  if (alsoTakesRuns && !(*bytes)->getBuffer().starts_with(Trace::kAnyVersion))
+    wrong = "is neither a trace nor the log of a training run";
   if (!wrong.empty())
     return inspectError(shown(options.model) + ": " + wrong);
   if (!hasPass(trace, inspect.filter))

@@ -336,6 +336,10 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.ema, kBelowOne);
      }},
+    {"--log-norms", "",
+     "makes steps that compute the norms of gradient and weights, which the "
+     "trainer logs",
+     kTrainGroup, kCompile, turnOn<&BuildTrainingOptions::logNorms>},
 
     {"--target", "@KINDS[,...]", "devices to compile for; default: the CPU",
      kTargetGroup, kCompile, storeTargets},

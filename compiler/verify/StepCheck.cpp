@@ -31,6 +31,7 @@ compiler::plainDescent(const BuildTrainingOptions &request) {
   options.nesterov = options.pairwise = false;
   options.lossScale = "none";
   options.clipNorm = options.clipValue = options.ema = 0;
+  options.logNorms = false;
   options.replicas = options.accumulate = 1;
   return options;
 }

@@ -11,6 +11,8 @@
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
 
+#include "sinter/program_names.h"
+
 using namespace mlir;
 
 namespace sinter::passes {
@@ -65,8 +67,17 @@ void Rounding::findLastContractions() {
   };
   mayFollow([](Operation *) { return true; }, beforeOthers);
 
-  // The ops that lead to outputs other than new states.
+  // The ops that lead to outputs other than new states. Of a step, only the
+  // loss counts: what else it returns (norms, the loss scale) may depend on the
+  // gradients, which multiply again.
   Operation *end = body.getTerminator();
+  const bool isStep = function.getName() == SINTER_ENTRY_STEP;
+  auto counts = [&](OpOperand &result) {
+    auto name = function.getResultAttrOfType<StringAttr>(
+        result.getOperandNumber(), ir::SinterDialect::kOutputAttr);
+    return isStep ? name && name.getValue() == SINTER_OUTPUT_LOSS
+                  : !isNewState(result);
+  };
   llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> work;
   auto need = [&](Value value) {
@@ -75,7 +86,7 @@ void Rounding::findLastContractions() {
       work.push_back(def);
   };
   for (OpOperand &result : end->getOpOperands())
-    if (!isNewState(result))
+    if (counts(result))
       need(result.get());
   while (!work.empty())
     llvm::for_each(work.pop_back_val()->getOperands(), need);

@@ -418,7 +418,8 @@ private:
                      ? step.addControl(SINTER_CONTROL_CLIP_NORM, f32)
                      : Value();
     scaling.check(step.builder, trained);
-    clipGradients(step.builder, options, clip, scaling, trained);
+    Value gradientNorm =
+        clipGradients(step.builder, options, clip, scaling, trained);
     Value sound = mayChangeStates(step.builder, loss.loss, scaling, checks,
                                   step.indexFaults);
     const StateUpdates others = updates;
@@ -436,6 +437,11 @@ private:
     step.addOutput(SINTER_OUTPUT_LOSS, loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);
+    if (options.logNorms) {
+      step.addOutput(SINTER_OUTPUT_GRADIENT_NORM, gradientNorm);
+      step.addOutput(SINTER_OUTPUT_WEIGHT_NORM,
+                     weightNorm(step.builder, trained));
+    }
     step.addNewStates(updates);
     step.addIndexFaults(checks, options.accumulate);
     step.finish();

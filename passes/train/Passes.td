@@ -66,6 +66,8 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
            "sum micro-batches in a binary tree; their number must be a power of two">,
     Option<"ema", "ema", "double", "0",
            "decay of the average of the weights that @eval and the export use; 0: no average">,
+    Option<"logNorms", "log-norms", "bool", "false",
+           "return the norms of the gradient and of the trained weights from @step">,
   ];
 }
 

@@ -161,23 +161,29 @@ optimizerValues(const BuildTrainingOptions &options);
 mlir::DictionaryAttr recipeOf(mlir::MLIRContext *context,
                               const BuildTrainingOptions &options);
 
-/// Reduces all gradients to one number. `map` maps the elements to float32.
-/// Each gradient is reduced in rows; the results are one vector, which is
-/// reduced in turn. One kernel computes all of it.
-mlir::Value reduceGradients(mlir::OpBuilder &builder, mlir::Location loc,
-                            ir::ReduceKind kind,
-                            llvm::ArrayRef<TrainedState> states,
-                            llvm::function_ref<mlir::Value(mlir::Value)> map);
+/// Reduces all `tensors` to one number. `map` maps the elements to float32.
+/// Each tensor is reduced in rows; the results are one vector, which is reduced
+/// in turn. One kernel computes all of it.
+mlir::Value reduceAll(mlir::OpBuilder &builder, mlir::Location loc,
+                      ir::ReduceKind kind, llvm::ArrayRef<mlir::Value> tensors,
+                      llvm::function_ref<mlir::Value(mlir::Value)> map);
+/// The gradients of `states`.
+llvm::SmallVector<mlir::Value> gradientsOf(llvm::ArrayRef<TrainedState> states);
+/// The L2 norm of the trained weights before the update (tensor<f32>).
+mlir::Value weightNorm(mlir::OpBuilder &builder,
+                       llvm::ArrayRef<TrainedState> states);
 
 class LossScaling;
 
 /// Unscales gradients and clips them as the options say: first the elements,
 /// then the norm of all together, by the control `clipNorm` (tensor<f32>; null:
-/// no bound).
-void clipGradients(mlir::OpBuilder &builder,
-                   const BuildTrainingOptions &options, mlir::Value clipNorm,
-                   const LossScaling &scaling,
-                   llvm::MutableArrayRef<TrainedState> states);
+/// no bound). Returns that norm (L2, tensor<f32>) as it is before it is
+/// limited, like PyTorch's clip_grad_norm_; null if nothing needs it: neither
+/// `clipNorm` nor --log-norms.
+mlir::Value clipGradients(mlir::OpBuilder &builder,
+                          const BuildTrainingOptions &options,
+                          mlir::Value clipNorm, const LossScaling &scaling,
+                          llvm::MutableArrayRef<TrainedState> states);
 
 /// Declares the optimizer's slots after the states of the module, adds them as
 /// arguments of `step`, and builds the updates at the builder's insertion

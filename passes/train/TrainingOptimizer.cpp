@@ -155,15 +155,14 @@ static int64_t rowsOf(int64_t elements) {
   return 1;
 }
 
-Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
-                      ArrayRef<TrainedState> states,
-                      llvm::function_ref<Value(Value)> map) {
+Value reduceAll(OpBuilder &builder, Location loc, ReduceKind kind,
+                ArrayRef<Value> tensors, llvm::function_ref<Value(Value)> map) {
   ValueBuilder b(builder, loc);
   SmallVector<Value> results;
-  for (const TrainedState &state : states) {
-    int64_t elements = tensorType(state.gradient).getNumElements();
+  for (Value tensor : tensors) {
+    int64_t elements = tensorType(tensor).getNumElements();
     int64_t rows = rowsOf(elements);
-    Value flat = b.reshape(state.gradient, {rows, elements / rows});
+    Value flat = b.reshape(tensor, {rows, elements / rows});
     results.push_back(reduceOver(builder, loc, kind, map(flat), {1}));
   }
   Value all = results.size() == 1
@@ -172,9 +171,24 @@ Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
   return reduceOver(builder, loc, kind, all, {0});
 }
 
-void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
-                   Value clipNorm, const LossScaling &scaling,
-                   MutableArrayRef<TrainedState> states) {
+SmallVector<Value> gradientsOf(ArrayRef<TrainedState> states) {
+  return llvm::map_to_vector(
+      states, [](const TrainedState &state) { return state.gradient; });
+}
+
+Value weightNorm(OpBuilder &builder, ArrayRef<TrainedState> states) {
+  ValueBuilder b = optimizerBuilder(builder);
+  auto weights = llvm::map_to_vector(
+      states, [](const TrainedState &state) { return state.value; });
+  return b.sqrt(
+      reduceAll(builder, b.loc, ReduceKind::sum, weights, [&](Value x) {
+        return b.square(b.cast(x, builder.getF32Type()));
+      }));
+}
+
+Value clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
+                    Value clipNorm, const LossScaling &scaling,
+                    MutableArrayRef<TrainedState> states) {
   ValueBuilder b(builder, partLocation(builder.getContext(), kClipPart));
   auto bounded = [&](Value gradient) {
     gradient = scaling.unscaled(builder, gradient);
@@ -184,24 +198,24 @@ void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
   };
   // The norm reads the gradient in rows, the update reads it as it is. Each
   // bounds the elements for itself, so that no bounded gradient is stored.
-  Value total;
-  if (clipNorm && !states.empty())
-    total =
-        reduceGradients(builder, b.loc, ReduceKind::sum, states, [&](Value x) {
+  Value norm;
+  if (clipNorm || options.logNorms)
+    norm = b.sqrt(reduceAll(
+        builder, b.loc, ReduceKind::sum, gradientsOf(states), [&](Value x) {
           return b.square(b.cast(bounded(x), builder.getF32Type()));
-        });
+        }));
   for (TrainedState &state : states)
     state.gradient = bounded(state.gradient);
-  if (!total)
-    return;
-  Value scale =
-      b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));
+  if (!clipNorm)
+    return norm;
+  Value scale = b.min(b.div(clipNorm, b.add(norm, 1e-6)), b.like(clipNorm, 1));
   for (TrainedState &state : states) {
     RankedTensorType type = tensorType(state.gradient);
     Value factor =
         b.broadcast(b.cast(scale, type.getElementType()), type.getShape(), {});
     state.gradient = b.mul(state.gradient, factor);
   }
+  return norm;
 }
 
 namespace {

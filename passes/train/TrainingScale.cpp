@@ -89,10 +89,9 @@ void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
   // exact in float32.
   inverse = b.div(b.like(scale, 1), scale);
   // A maximum propagates NaN.
-  Value largest =
-      reduceGradients(builder, b.loc, ReduceKind::max, states, [&](Value x) {
-        return b.make<AbsOp>(b.cast(x, builder.getF32Type()));
-      });
+  Value largest = reduceAll(
+      builder, b.loc, ReduceKind::max, gradientsOf(states),
+      [&](Value x) { return b.make<AbsOp>(b.cast(x, builder.getF32Type())); });
   allFinite = isFinite(b, largest);
 }
 

@@ -179,12 +179,16 @@ void EventLog::scalars(int64_t step, std::span<const Scalar> values) {
 }
 
 void EventLog::step(int64_t step, float loss, float lr,
-                    const std::optional<JsonLog::Scale> &scale) {
+                    const JsonLog::Details &details) {
   std::vector<Scalar> values = {{"train/loss", loss}, {"train/lr", lr}};
-  if (scale) {
+  if (const std::optional<JsonLog::Scale> &scale = details.scale) {
     values.push_back({"train/loss_scale", scale->scale});
     values.push_back(
         {"train/skipped_steps", static_cast<float>(scale->skipped)});
+  }
+  if (const std::optional<JsonLog::Norms> &norms = details.norms) {
+    values.push_back({"train/grad_norm", norms->gradient});
+    values.push_back({"train/weight_norm", norms->weights});
   }
   scalars(step, values);
 }

@@ -5,7 +5,8 @@
 // Files of records {length, its checksum, an Event, its checksum}, as
 // tensorflow/core/lib/io/record_writer.h and util/event.proto describe them:
 // train/loss and train/lr (with dynamic loss scaling also train/loss_scale and
-// train/skipped_steps) of each step, counted from 1, eval/loss and
+// train/skipped_steps, with --log-norms also train/grad_norm and
+// train/weight_norm) of each step, counted from 1, eval/loss and
 // eval/accuracy with the step that they follow. Every event is one write. One
 // that cannot be written is lost, and training continues (LogFile.h).
 //
@@ -32,7 +33,7 @@ public:
   Status create(const std::string &folder, int64_t firstStep);
 
   void step(int64_t step, float loss, float lr,
-            const std::optional<JsonLog::Scale> &scale);
+            const JsonLog::Details &details);
   void evaluation(int64_t step, const Evaluation &evaluation);
   /// LogFile::close(), lostText().
   void close() { file_.close(); }

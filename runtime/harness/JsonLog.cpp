@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fcntl.h>
 #include <optional>
 #include <string_view>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -195,22 +197,56 @@ static std::string shortest(float value) {
   return error == std::errc() ? std::string(text, end) : "null";
 }
 
-void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr,
-                   const std::optional<Scale> &scale) {
-  std::string scaling;
-  if (scale)
-    scaling = ",\"loss_scale\":" + shortest(scale->scale) +
-              ",\"skipped_steps\":" + std::to_string(scale->skipped);
+/// The members of every record with --log-stats.
+static std::string statsText() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  char time[40];
+  std::snprintf(time, sizeof(time), "%.4f",
+                std::chrono::duration<double>(now).count());
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  constexpr int64_t kUnitBytes = 1024; // of ru_maxrss on Linux
+  return ",\"time\":" + std::string(time) + ",\"host_peak_bytes\":" +
+         std::to_string(int64_t(usage.ru_maxrss) * kUnitBytes);
+}
+
+void JsonLog::write(const std::string &members) {
   if (file_.isOpen())
-    file_.append("{\"step\":" + std::to_string(step) + ",\"epoch\":" +
-                 std::to_string(epoch) + ",\"loss\":" + jsonNumber(loss) +
-                 ",\"lr\":" + shortest(lr) + scaling + "}\n");
+    file_.append("{" + members + (hasStats_ ? statsText() : "") + "}\n");
+}
+
+void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr,
+                   const Details &details) {
+  std::string more;
+  if (const std::optional<Scale> &scale = details.scale)
+    more = ",\"loss_scale\":" + shortest(scale->scale) +
+           ",\"skipped_steps\":" + std::to_string(scale->skipped);
+  if (const std::optional<Norms> &norms = details.norms)
+    more += ",\"grad_norm\":" + jsonNumber(norms->gradient) +
+            ",\"weight_norm\":" + jsonNumber(norms->weights);
+  write("\"step\":" + std::to_string(step) +
+        ",\"epoch\":" + std::to_string(epoch) +
+        ",\"loss\":" + jsonNumber(loss) + ",\"lr\":" + shortest(lr) + more);
 }
 
 void JsonLog::evaluation(int64_t epoch, const Evaluation &evaluation) {
-  if (file_.isOpen())
-    file_.append(
-        "{\"eval\":true,\"epoch\":" + std::to_string(epoch) + ",\"accuracy\":" +
+  write("\"eval\":true,\"epoch\":" + std::to_string(epoch) + ",\"accuracy\":" +
         (evaluation.hasAccuracy ? jsonNumber(evaluation.accuracy()) : "null") +
-        ",\"loss\":" + jsonNumber(evaluation.loss) + "}\n");
+        ",\"loss\":" + jsonNumber(evaluation.loss));
+}
+
+void JsonLog::start(int64_t step, const std::string &fields) {
+  if (hasStats_)
+    write("\"start\":true,\"step\":" + std::to_string(step) + "," + fields);
+}
+
+void JsonLog::saved(int64_t step) {
+  if (hasStats_)
+    write("\"saved\":true,\"step\":" + std::to_string(step));
+}
+
+void JsonLog::end(int64_t step, const char *how) {
+  if (hasStats_)
+    write("\"end\":\"" + std::string(how) +
+          "\",\"step\":" + std::to_string(step));
 }

@@ -3,12 +3,23 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //   {"step":1,"epoch":0,"loss":2.30258512,"lr":0.001}
-//   (with dynamic loss scaling also "loss_scale":65536,"skipped_steps":0)
+//   (with dynamic loss scaling also "loss_scale":65536,"skipped_steps":0;
+//   with the norms of --log-norms also "grad_norm":1.5,"weight_norm":20.25)
 //   {"eval":true,"epoch":0,"accuracy":0.8512,"loss":0.41}
 //
-// Steps count from 1, epochs from 0; a loss that is not finite is null, and so
-// is an accuracy that has no meaning. Every line is one write. One that cannot
-// be written is lost, and training continues (LogFile.h).
+// Steps count from 1, epochs from 0; a number that is not finite is null, and
+// so is an accuracy that has no meaning. Every line is one write. One that
+// cannot be written is lost, and training continues (LogFile.h).
+//
+// With --log-stats, every record also has "time" (seconds since 1970) and
+// "host_peak_bytes" (the most memory that the process had so far), and there
+// are records of other events:
+//
+//   {"start":true,"step":0,...}            RunRecord.h
+//   {"saved":true,"step":100,...}          after each checkpoint
+//   {"end":"done","step":100,...}          also "interrupted" and "failed"
+//
+// Without it, equal runs have equal logs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_JSONLOG_H
@@ -49,15 +60,37 @@ public:
     float scale = 0;
     int64_t skipped = 0;
   };
+  /// Only with --log-norms: the L2 norms of the gradient (without the loss
+  /// scale, after --clip-value, before --clip-norm) and of the trained weights
+  /// before the update.
+  struct Norms {
+    float gradient = 0, weights = 0;
+  };
+  struct Details {
+    std::optional<Scale> scale;
+    std::optional<Norms> norms;
+  };
+  /// --log-stats.
+  void addStats() { hasStats_ = true; }
+  bool hasStats() const { return hasStats_; }
   void step(int64_t step, int64_t epoch, float loss, float lr,
-            const std::optional<Scale> &scale);
+            const Details &details);
+  /// The following three write nothing without --log-stats. `fields` are
+  /// members of a JSON object: "\"device\":\"cpu\"".
+  void start(int64_t step, const std::string &fields);
+  void saved(int64_t step);
+  void end(int64_t step, const char *how);
   void evaluation(int64_t epoch, const Evaluation &evaluation);
   /// LogFile::close(), lostText().
   void close() { file_.close(); }
   std::string lostText() const { return file_.lostText(); }
 
 private:
+  /// Writes one line: `members` without the braces.
+  void write(const std::string &members);
+
   LogFile file_;
+  bool hasStats_ = false;
 };
 
 } // namespace sinter::rt

@@ -47,12 +47,15 @@ Status Trainer::run() {
     if (sound.code() != SINTER_OUT_OF_MEMORY)
       status = sound;
   }
-  closeLogs();
+  closeLogs(status);
   return status;
 }
 
 /// Says what the logs lack, however the run ended.
-void Trainer::closeLogs() {
+void Trainer::closeLogs(const Status &status) {
+  log_.end(doneSteps_, status.ok()                           ? "done"
+                       : status.code() == SINTER_INTERRUPTED ? "interrupted"
+                                                             : "failed");
   log_.close();
   events_.close();
   const std::string lost = log_.lostText() + events_.lostText();
@@ -147,6 +150,16 @@ std::optional<JsonLog::Scale> Trainer::lossScale() const {
   return JsonLog::Scale{*scale, static_cast<int64_t>(*skipped)};
 }
 
+/// Those of the step that was finished last; nothing without --log-norms.
+std::optional<JsonLog::Norms> Trainer::norms() const {
+  std::optional<float> gradient =
+                           replicas_->scalar(SINTER_OUTPUT_GRADIENT_NORM),
+                       weights = replicas_->scalar(SINTER_OUTPUT_WEIGHT_NORM);
+  if (!gradient || !weights)
+    return std::nullopt;
+  return JsonLog::Norms{*gradient, *weights};
+}
+
 /// How many steps were skipped before the next one.
 Result<int64_t> Trainer::skippedBefore() const {
   std::optional<size_t> state =
@@ -174,9 +187,10 @@ Status Trainer::finishStep() {
   measureStep();
   lastLoss_ = replicas_->scalar(SINTER_OUTPUT_LOSS).value();
   std::optional<JsonLog::Scale> scale = lossScale();
+  const JsonLog::Details details = {scale, norms()};
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
-            control(step).lr, scale);
-  events_.step(step + 1, lastLoss_, control(step).lr, scale);
+            control(step).lr, details);
+  events_.step(step + 1, lastLoss_, control(step).lr, details);
   progress_->step(step + 1, lastLoss_);
   const bool isSkipped = scale && scale->skipped > skippedSteps_;
   skippedSteps_ = scale ? scale->skipped : 0;
@@ -303,6 +317,7 @@ void Trainer::report() {
     std::snprintf(loss, sizeof(loss), ": loss %.6g", double(lastLoss_));
     text += loss;
   }
+  log_.end(doneSteps_, "done");
   log_.close();
   events_.close();
   text += log_.lostText() + events_.lostText();

@@ -71,6 +71,7 @@ private:
   Status indexFault() const;
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
+  std::optional<JsonLog::Norms> norms() const;
   Result<int64_t> skippedBefore() const;
   bool worksAhead() const;
   Status finishSteps();
@@ -103,7 +104,7 @@ private:
   Status finish();
   sinter_control control(int64_t step) const;
   void report();
-  void closeLogs();
+  void closeLogs(const Status &status);
 
   const sinter_artifact &artifact_;
   /// As given; a resumed run takes from its checkpoint those that are not.

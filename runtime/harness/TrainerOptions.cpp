@@ -275,6 +275,9 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        setInteger(o.prefetch, 1, 65536)},
       {"log-json", "FILE", "write one JSON object per step", needed, train,
        setText(o.logJson)},
+      {"log-stats", "",
+       "--log-json also has the start, time, memory, saves and end", none,
+       train, setFlag(o.logStats)},
       {"tensorboard", "DIR", "write event files with scalars for TensorBoard",
        needed, train, setText(o.tensorboard)},
       {"check-nonfinite", "off|step|op",
@@ -317,6 +320,8 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--epochs=N or --steps=N is needed");
     if (options.resume && options.resumePath.empty() && options.out.empty())
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
+    if (options.logStats && options.logJson.empty())
+      return Status::invalid("--log-stats: needs --log-json=FILE");
     if (!options.spare.empty() && options.out.empty())
       return Status::invalid("--spare: needs --out=DIR");
     if (options.spare == options.out && !options.out.empty())

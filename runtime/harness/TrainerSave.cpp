@@ -157,6 +157,7 @@ Status Trainer::save() {
   SINTER_RETURN_IF_ERROR(saveTo(*store_));
   savedStep_ = step_;
   savedEvaluated_ = evaluated_;
+  log_.saved(step_);
   saveTimes_.saved(SaveTimes::Clock::now());
   return {};
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
+#include "runtime/harness/RunRecord.h"
 
 #include "sinter/program_names.h"
 
@@ -225,8 +226,14 @@ Status Trainer::openLog() {
         "--tensorboard", events_.create(options_.tensorboard, step_ + 1)));
   if (options_.logJson.empty())
     return {};
-  return opened("--log-json", resumed_ ? log_.resume(options_.logJson, logged())
-                                       : log_.create(options_.logJson));
+  if (options_.logStats)
+    log_.addStats();
+  SINTER_RETURN_IF_ERROR(
+      opened("--log-json", resumed_ ? log_.resume(options_.logJson, logged())
+                                    : log_.create(options_.logJson)));
+  log_.start(step_, startFields(artifact_, manifest(), order_.batchesPerEpoch(),
+                                replicas_->workers(), options_.out));
+  return {};
 }
 
 /// Up to where the log of the resumed run should have records. Its epochs are

@@ -157,8 +157,8 @@ DEFECTS = [
 
     # What a step does with gradients.
     Defect("clip-by-square", "passes/train/TrainingOptimizer.cpp",
-           "b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));",
-           "b.min(b.div(clipNorm, b.add(total, 1e-6)), b.like(clipNorm, 1));",
+           "b.min(b.div(clipNorm, b.add(norm, 1e-6)), b.like(clipNorm, 1));",
+           "b.min(b.div(clipNorm, b.add(b.square(norm), 1e-6)), b.like(clipNorm, 1));",
            MLP + " --clip-norm=0.5", (r"phase +train", r"nodes +clip", r"result +new state")),
     Defect("clip-lower-bound", "passes/train/TrainingOptimizer.cpp",
            "return options.clipValue > 0 ? b.min(b.max(gradient, -options.clipValue),",

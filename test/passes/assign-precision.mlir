@@ -113,3 +113,23 @@ func.func @trained_gelu(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x1
   %4 = sinter.dot_general %1, %3 batch [] x [] contract [1] x [1] : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>
   return %4 : tensor<4x4xf32>
 }
+
+// -----
+
+// In a step, the last product before the loss is the output layer, also if another output (here the norm of a
+// gradient) depends on products behind the loss.
+// CHECK-LABEL: @step
+// CHECK: %[[Y:.*]] = sinter.dot_general {{.*}} -> tensor<32x4xf32>
+// CHECK-NEXT: sinter.reduce sum %[[Y]]
+func.func @step(%x: tensor<32x8xf32> {sinter.input = "x"}, %w: tensor<8x4xf32> {sinter.state = @w})
+    -> (tensor<f32> {sinter.output = "loss"}, tensor<f32> {sinter.output = "grad_norm"}) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<32x8xf32>, tensor<8x4xf32>) -> tensor<32x4xf32>
+  %1 = sinter.reduce sum %0 dims [0, 1] : (tensor<32x4xf32>) -> tensor<f32>
+  %2 = sinter.exp %0 : tensor<32x4xf32>
+  %3 = sinter.dot_general %x, %2 batch [] x [] contract [0] x [0]
+     : (tensor<32x8xf32>, tensor<32x4xf32>) -> tensor<8x4xf32>
+  %4 = sinter.reduce sum %3 dims [0, 1] : (tensor<8x4xf32>) -> tensor<f32>
+  return %1, %4 : tensor<f32>, tensor<f32>
+}
+sinter.state @w : tensor<8x4xf32> {role = #sinter<role param>}

@@ -2,6 +2,10 @@
 // RUN:   | FileCheck %s
 // RUN: sinter-opt %s --sinter-build-training="optimizer=adamw clip-norm=1.0 no-decay=bias freeze-bn" \
 // RUN:   --split-input-file | FileCheck %s --check-prefix=ADAM
+// RUN: sinter-opt %s --sinter-build-training="optimizer=sgd log-norms" --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=NORMS
+// RUN: sinter-opt %s --sinter-build-training="optimizer=sgd clip-norm=1.0 log-norms" --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=CLIPPED
 // RUN: sinter-opt %s --sinter-build-training="labels=t" --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=LABELS
 
@@ -57,6 +61,22 @@
 // ADAM: sinter.adam_update {{.*}} %[[DECAY]],
 // ADAM: %[[NONE:.*]] = sinter.constant dense<0.0{{0*}}e+00> : tensor<f32>
 // ADAM: sinter.adam_update {{.*}} %[[NONE]],
+
+// The norms of the gradient and of the weights are outputs of the step, after those that it has anyway. With clipping,
+// the norm of the gradient is the one that clipping divides by.
+// NORMS: func.func @step(
+// NORMS-SAME: -> (tensor<f32> {sinter.output = "loss"}, tensor<f32> {sinter.output = "grad_norm"}, tensor<f32> {sinter.output = "weight_norm"}, tensor<8x3xf32> {sinter.state = @fc.weight}
+// NORMS-COUNT-2: sinter.sqrt
+// NORMS: func.func @eval(
+// NORMS-NOT: _norm"
+// NORMS: return
+// CLIPPED: func.func @step(
+// CLIPPED: %[[NORM:.*]] = sinter.sqrt
+// CLIPPED: sinter.add %[[NORM]]
+// CLIPPED: sinter.div
+// CLIPPED-COUNT-1: sinter.sqrt
+// CLIPPED-NOT: sinter.sqrt
+// CLIPPED: return %{{[^,]*}}, %[[NORM]],
 module @linear attributes {sinter.model = "linear"} {
   sinter.state @fc.weight : tensor<8x3xf32> {role = #sinter<role param>, onnx = "fc.weight"}
   sinter.state @fc.bias : tensor<3xf32> {role = #sinter<role param>, onnx = "fc.bias"}

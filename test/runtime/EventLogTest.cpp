@@ -28,7 +28,7 @@ TEST_CASE("every run has a file of its own, also in the same second") {
   for (int i = 0; i < 3; ++i) {
     EventLog log;
     REQUIRE(log.create(folder / "events", 1).ok());
-    log.step(1, 0.5f, 0.1f, std::nullopt);
+    log.step(1, 0.5f, 0.1f, {});
   }
   int count = 0;
   for (auto &entry : std::filesystem::directory_iterator(folder / "events")) {

@@ -8,9 +8,11 @@
 #include "TestFiles.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,4 +155,70 @@ TEST_CASE("json log: resuming needs no memory for the log", "[harness][log]") {
   CHECK(status == 0);
   CHECK(std::filesystem::file_size(path) ==
         records(1, 7).size() + holeBytes + 1);
+}
+
+TEST_CASE("json log: norms and stats are members of their own",
+          "[harness][log]") {
+  TempFolder folder;
+  const std::string path = folder / "log";
+  JsonLog log;
+  REQUIRE(log.create(path).ok());
+  JsonLog::Details details;
+  details.norms = JsonLog::Norms{1.5f, INFINITY};
+  log.step(1, 0, 0.5f, 0.1f, details);
+  details.scale = JsonLog::Scale{1024, 3};
+  log.step(2, 0, NAN, 0.1f, details);
+  // Without --log-stats these are no records.
+  log.start(0, "\"device\":\"cpu\"");
+  log.saved(2);
+  log.end(2, "done");
+  log.addStats();
+  log.start(2, "\"device\":\"cpu\"");
+  log.step(3, 0, 0.5f, 0.1f, {});
+  log.saved(3);
+  log.end(3, "done");
+  log.close();
+  std::istringstream lines(read(path));
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);)
+    found.push_back(line);
+  REQUIRE(found.size() == 6);
+  CHECK(found[0] == "{\"step\":1,\"epoch\":0,\"loss\":0.5,\"lr\":0.1,"
+                    "\"grad_norm\":1.5,\"weight_norm\":null}");
+  CHECK(found[1] == "{\"step\":2,\"epoch\":0,\"loss\":null,\"lr\":0.1,"
+                    "\"loss_scale\":1024,\"skipped_steps\":3,"
+                    "\"grad_norm\":1.5,\"weight_norm\":null}");
+  const char *begins[] = {"{\"start\":true,\"step\":2,\"device\":\"cpu\"",
+                          "{\"step\":3,\"epoch\":0,\"loss\":0.5,\"lr\":0.1",
+                          "{\"saved\":true,\"step\":3",
+                          "{\"end\":\"done\",\"step\":3"};
+  for (size_t i = 0; i < std::size(begins); ++i) {
+    const std::string &line = found[2 + i], begin = begins[i];
+    INFO(line);
+    double time = 0;
+    long long bytes = 0;
+    char last = 0;
+    REQUIRE(line.starts_with(begin));
+    CHECK(std::sscanf(line.c_str() + begin.size(),
+                      ",\"time\":%lf,\"host_peak_bytes\":%lld%c", &time, &bytes,
+                      &last) == 3);
+    CHECK(time > 1.5e9);
+    CHECK(bytes > 1 << 20);
+    CHECK(last == '}');
+  }
+}
+
+TEST_CASE("json log: a resumed run keeps the other records up to its step",
+          "[harness][log]") {
+  std::string log = "{\"start\":true,\"step\":0}\n" + records(1, 12) +
+                    "{\"saved\":true,\"step\":12}\n" + records(13, 15) +
+                    "{\"end\":\"interrupted\",\"step\":15}\n",
+              kept = "{\"start\":true,\"step\":0}\n" + records(1, 12) +
+                     "{\"saved\":true,\"step\":12}\n";
+  std::string whole = log;
+  CHECK(warnings(log, after(12, false)) == "");
+  CHECK(log == kept);
+  std::string copy = whole;
+  CHECK(warnings(copy, after(15, false)) == "");
+  CHECK(copy == whole);
 }

@@ -231,6 +231,7 @@ TEST_CASE(
                                         "prefetch",
                                         "data-on-device",
                                         "log-json",
+                                        "log-stats",
                                         "tensorboard",
                                         "quiet",
                                         "v",

@@ -232,6 +232,42 @@ TEST_CASE("resume: 17 steps and 23 more are 40", "[harness][train][resume]") {
   CHECK(bench.state("fresh", 40) == bench.state("whole", 40));
 }
 
+TEST_CASE("log-stats: the losses are the same, and how the run went is logged",
+          "[harness][train][log]") {
+  Bench bench;
+  auto train = [&](const char *out, std::vector<std::string> more) {
+    more.insert(more.end(),
+                {std::string("--out=") + bench.path(out),
+                 "--log-json=" + bench.path(out) + ".log", "--seed=5"});
+    return bench.train(more);
+  };
+  requireOk(train("plain", {"--steps=20"}));
+  requireOk(train("stats", {"--steps=7", "--log-stats"}));
+  requireOk(train("stats", {"--steps=20", "--log-stats", "--resume"}));
+  std::istringstream lines(read(bench.path("stats.log")));
+  std::string steps, others;
+  for (std::string line; std::getline(lines, line);) {
+    size_t time = line.find(",\"time\":");
+    REQUIRE(time != std::string::npos);
+    if (line.starts_with("{\"step\":"))
+      steps += line.substr(0, time) + "}\n";
+    else
+      others += line.substr(0, line.find(',', line.find("\"step\""))) + "\n";
+  }
+  CHECK(steps == read(bench.path("plain.log")));
+  CHECK(others == "{\"start\":true,\"step\":0\n"
+                  "{\"saved\":true,\"step\":7\n"
+                  "{\"end\":\"done\",\"step\":7\n"
+                  "{\"start\":true,\"step\":7\n"
+                  "{\"saved\":true,\"step\":10\n"
+                  "{\"saved\":true,\"step\":20\n"
+                  "{\"end\":\"done\",\"step\":20\n");
+  Outcome outcome = bench.train({"--steps=1", "--log-stats"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("--log-stats: needs --log-json=FILE") !=
+        std::string::npos);
+}
+
 TEST_CASE("resume: only with the same run", "[harness][train][resume]") {
   Bench bench;
   std::string out = "--out=" + bench.path("out");

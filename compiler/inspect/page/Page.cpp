@@ -39,11 +39,11 @@ static std::string escapedHtml(StringRef text) {
   return result;
 }
 
-void compiler::writePage(const std::vector<PageProgram> &programs,
-                         StringRef title, llvm::raw_ostream &os) {
+void compiler::writePage(const PageContent &content, StringRef title,
+                         llvm::raw_ostream &os) {
   std::string json;
   llvm::raw_string_ostream text(json);
-  writePageData(programs, text);
+  writePageData(content, text);
   llvm::SmallVector<uint8_t, 0> bytes;
   llvm::compression::zlib::compress(llvm::arrayRefFromStringRef(json), bytes,
                                     /*Level=*/9);

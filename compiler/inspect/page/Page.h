@@ -13,9 +13,8 @@
 
 namespace sinter::compiler {
 
-/// Writes the page about `programs`: one, or two to compare. `title` is that of
-/// the window.
-void writePage(const std::vector<PageProgram> &programs, llvm::StringRef title,
+/// Writes the page about `content`. `title` is that of the window.
+void writePage(const PageContent &content, llvm::StringRef title,
                llvm::raw_ostream &os);
 
 } // namespace sinter::compiler

@@ -163,15 +163,19 @@ void ProgramWriter::write(const PageProgram &program) {
   });
 }
 
-void compiler::writePageData(const std::vector<PageProgram> &programs,
+void compiler::writePageData(const PageContent &content,
                              llvm::raw_ostream &os) {
   json::OStream out(os);
   out.object([&] {
     out.attribute("version", 1);
     out.attributeArray("programs", [&] {
-      for (const PageProgram &program : programs)
+      for (const PageProgram &program : content.programs)
         out.object([&] { ProgramWriter(out).write(program); });
     });
+    if (!content.runs.empty())
+      out.attribute("runs", json::Array(content.runs));
+    if (!content.reports.empty())
+      out.attribute("reports", json::Array(content.reports));
   });
 }
 

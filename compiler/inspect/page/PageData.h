@@ -27,9 +27,16 @@ struct PageProgram {
   llvm::json::Object overlays;
 };
 
+/// What a page is about.
+struct PageContent {
+  std::vector<PageProgram> programs; // one, or two to compare; may be empty
+  llvm::json::Array runs;            // runPageJson()
+  /// Of compiled programs beside runs: {"title", "build_id", "text"}.
+  llvm::json::Array reports;
+};
+
 /// Writes the JSON value that docs/inspector.md describes.
-void writePageData(const std::vector<PageProgram> &programs,
-                   llvm::raw_ostream &os);
+void writePageData(const PageContent &content, llvm::raw_ostream &os);
 
 /// Reads trace events of `sinter-run --trace-events`. Returns "" on success,
 /// else what is wrong with `text`.

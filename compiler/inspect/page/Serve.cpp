@@ -48,7 +48,7 @@ public:
 
   /// Makes the page for the first time.
   int begin() {
-    stamp_ = stampOf();
+    stamp_ = stampOfFiles(files_);
     return make_(page_);
   }
   /// Returns what went wrong; "" if nothing.
@@ -57,7 +57,6 @@ public:
   void answerOne();
 
 private:
-  std::string stampOf() const;
   void update();
   std::string answer(StringRef request);
 
@@ -91,10 +90,9 @@ std::string Server::listenOn(uint16_t port) {
   return "";
 }
 
-// Sizes and times of the files: equal if nothing has changed.
-std::string Server::stampOf() const {
+std::string compiler::stampOfFiles(llvm::ArrayRef<std::string> files) {
   std::string stamp;
-  for (const std::string &path : files_) {
+  for (const std::string &path : files) {
     llvm::sys::fs::file_status status;
     if (llvm::sys::fs::status(path, status))
       stamp += "gone;";
@@ -109,7 +107,7 @@ std::string Server::stampOf() const {
 }
 
 void Server::update() {
-  std::string stamp = stampOf();
+  std::string stamp = stampOfFiles(files_);
   if (stamp == stamp_)
     return;
   stamp_ = std::move(stamp);

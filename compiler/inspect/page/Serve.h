@@ -14,6 +14,9 @@
 
 namespace sinter::compiler {
 
+/// Sizes and times of the files: equal if nothing has changed.
+std::string stampOfFiles(llvm::ArrayRef<std::string> files);
+
 /// Serves the page that `make` writes on 127.0.0.1:`port` (0: a free port), for
 /// browsers of this machine. When one of `files` has changed, `make` is called
 /// again; if it fails, the last page stays and says so. `make` returns an exit

@@ -9,14 +9,19 @@
 #include "compiler/base/Text.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/inspect/ArtifactImage.h"
+#include "compiler/inspect/ArtifactReport.h"
 #include "compiler/inspect/FileKind.h"
 #include "compiler/inspect/InspectOptions.h"
 #include "compiler/inspect/InspectedModel.h"
+#include "compiler/inspect/JsonText.h"
 #include "compiler/inspect/KernelCode.h"
 #include "compiler/inspect/KernelView.h"
 #include "compiler/inspect/page/GraphFormats.h"
 #include "compiler/inspect/page/Page.h"
 #include "compiler/inspect/page/Serve.h"
+#include "compiler/inspect/run/RunPage.h"
+#include "compiler/inspect/run/RunTool.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -49,7 +54,19 @@ enum class ViewFormat { Html, ModelExplorer, TraceEvents, Data };
 
 struct ViewOptions {
   std::string with, profile, overlay, format, port;
-  std::vector<std::string> rest; // for parseOptions
+  std::vector<std::string> runs;     // training runs
+  std::vector<std::string> compiled; // trainers beside runs
+  bool hasProgram = true;            // a model or a trace
+  std::vector<std::string> rest;     // for parseOptions
+
+  /// The files of the programs that the options name besides the first.
+  std::vector<std::string> otherFiles() const {
+    std::vector<std::string> files;
+    for (const std::string &path : {with, profile, overlay})
+      if (!path.empty())
+        files.push_back(path);
+    return files;
+  }
 };
 
 } // namespace
@@ -74,6 +91,44 @@ static ViewOptions splitArguments(llvm::ArrayRef<std::string> args) {
       options.rest.push_back(arg);
   }
   return options;
+}
+
+// Takes the training runs out of the words, and beside runs also compiled
+// programs. Options are parsed with a model: without one, the first run stands
+// for it.
+static void takeRunsAndPrograms(ViewOptions &view) {
+  view.runs = takeRuns(view.rest, /*takesCheckpoints=*/true);
+  if (view.runs.empty())
+    return;
+  bool isValue = false;
+  view.hasProgram = false;
+  llvm::erase_if(view.rest, [&](const std::string &arg) {
+    const bool isFile = !isValue && !StringRef(arg).starts_with("-");
+    isValue = llvm::is_contained({"-o", "--output", "-j"}, StringRef(arg));
+    const bool isCompiled = isFile && fileKindOf(arg) == FileKind::Program;
+    if (isCompiled)
+      view.compiled.push_back(arg);
+    view.hasProgram |= isFile && !isCompiled;
+    return isCompiled;
+  });
+  if (!view.hasProgram)
+    view.rest.push_back(view.runs.front());
+}
+
+// The first option that has no effect without a model; "" if there is none.
+static std::string idleOption(const ViewOptions &view, const Options &options) {
+  if (view.hasProgram)
+    return "";
+  for (auto [name, value] :
+       {std::pair{"--with", &view.with}, std::pair{"--profile", &view.profile},
+        std::pair{"--overlay", &view.overlay}})
+    if (!value->empty())
+      return name;
+  for (const OptionRow *row : options.given)
+    if (StringRef name = flagName(*row);
+        !llvm::is_contained({"--output", "--verbose"}, name))
+      return name.str();
+  return "";
 }
 
 // The contents of a regular file; an error names it.
@@ -161,15 +216,16 @@ int compiler::viewGraph(const Options &options,
   std::string path = options.output;
   if (std::string wrong = whyNotWritable(path, options.model); !wrong.empty())
     return inspectError(wrong);
-  std::vector<PageProgram> programs(1);
+  PageContent content;
+  PageProgram &program = content.programs.emplace_back();
   Options shown = options;
   if (shown.stopAfter.empty())
     shown.stopAfter = "simplify";
-  programs.front().title = llvm::sys::path::filename(options.model).str();
-  if (int code = compileModel(shown, targets, programs.front()))
+  program.title = llvm::sys::path::filename(options.model).str();
+  if (int code = compileModel(shown, targets, program))
     return code;
   std::string wrong = writeFile(path, [&](llvm::raw_ostream &os) {
-    writePage(programs, programs.front().title, os);
+    writePage(content, program.title, os);
   });
   return wrong.empty() ? int(kExitDone) : inspectError(wrong);
 }
@@ -222,19 +278,29 @@ static std::optional<ViewFormat> formatOf(const ViewOptions &view,
       .Default(std::nullopt);
 }
 
-static int write(const std::vector<PageProgram> &programs, ViewFormat format,
+static std::string titleOf(const PageContent &content) {
+  if (!content.programs.empty())
+    return content.programs.front().title;
+  std::string title;
+  for (const json::Value &run : content.runs)
+    title += (title.empty() ? "" : ", ") +
+             run.getAsObject()->getString("title").value_or("").str();
+  return title;
+}
+
+static int write(const PageContent &content, ViewFormat format,
                  const Options &options) {
   std::string path = options.output.empty() ? "-" : options.output;
   std::string wrong = writeFile(path, [&](llvm::raw_ostream &os) {
     switch (format) {
     case ViewFormat::Html:
-      return writePage(programs, programs.front().title, os);
+      return writePage(content, titleOf(content), os);
     case ViewFormat::ModelExplorer:
-      return writeModelExplorer(programs, os);
+      return writeModelExplorer(content.programs, os);
     case ViewFormat::TraceEvents:
-      return writeTraceEvents(programs.front(), os);
+      return writeTraceEvents(content.programs.front(), os);
     case ViewFormat::Data:
-      return writePageData(programs, os);
+      return writePageData(content, os);
     }
   });
   return wrong.empty() ? int(kExitDone) : inspectError(wrong);
@@ -284,9 +350,50 @@ static int readPrograms(const ViewOptions &view, const Options &options,
                            : readSecond(view, options, targets, programs);
 }
 
+static int addRuns(const ViewOptions &view, PageContent &content) {
+  std::vector<Run> runs;
+  if (int code = readRuns(view.runs, runs))
+    return code;
+  for (const Run &run : runs)
+    content.runs.push_back(runPageJson(run));
+  return kExitDone;
+}
+
+// What a compiled program is, as the summary tells it.
+static int addReports(const ViewOptions &view, PageContent &content) {
+  for (const std::string &path : view.compiled) {
+    auto image = ArtifactImage::read(path);
+    if (!image)
+      return inspectError(shown(path) + ": " +
+                          llvm::toString(image.takeError()));
+    for (const sinter_artifact *artifact : (*image)->artifacts()) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      reportSummary(*artifact, /*json=*/false, os);
+      content.reports.push_back(
+          json::Object{{"title", utf8(llvm::sys::path::filename(path))},
+                       {"build_id", utf8(artifact->buildId)},
+                       {"text", utf8(os.str())}});
+    }
+  }
+  return kExitDone;
+}
+
+static int readContent(const ViewOptions &view, const Options &options,
+                       llvm::ArrayRef<TargetFactory> targets,
+                       PageContent &content) {
+  if (view.hasProgram)
+    if (int code = readPrograms(view, options, targets, content.programs))
+      return code;
+  if (int code = addReports(view, content))
+    return code;
+  return addRuns(view, content);
+}
+
 int compiler::viewProgram(llvm::ArrayRef<std::string> args,
                           llvm::ArrayRef<TargetFactory> targets) {
   ViewOptions view = splitArguments(args);
+  takeRunsAndPrograms(view);
   std::optional<const Options> options = parseOptions(
       "sinter-inspect", kSinterInspect, kindsOf(targets), view.rest);
   if (!options)
@@ -301,22 +408,29 @@ int compiler::viewProgram(llvm::ArrayRef<std::string> args,
         ": expected html, model-explorer, trace-events or data");
   if (*format == ViewFormat::TraceEvents && !view.with.empty())
     return inspectError("--with: trace events are of one program");
-  std::vector<std::string> inputs{options->model};
-  for (const std::string &path : {view.with, view.profile, view.overlay})
-    if (!path.empty())
-      inputs.push_back(path);
+  if (!view.runs.empty() && *format != ViewFormat::Html &&
+      *format != ViewFormat::Data)
+    return inspectError(shown(view.runs.front()) +
+                        ": training runs are in the page and in --json only");
+  if (std::string idle = idleOption(view, *options); !idle.empty())
+    return inspectError(idle + ": has no effect without a model");
+  std::vector<std::string> inputs = view.otherFiles();
+  inputs.push_back(options->model);
+  llvm::append_range(inputs, view.runs);
+  llvm::append_range(inputs, view.compiled);
   std::string path = options->output.empty() ? "-" : options->output;
   if (std::string wrong = whyNotWritable(path, inputs); !wrong.empty())
     return inspectError(wrong);
-  std::vector<PageProgram> programs;
-  if (int code = readPrograms(view, *options, targets, programs))
+  PageContent content;
+  if (int code = readContent(view, *options, targets, content))
     return code;
-  return write(programs, *format, *options);
+  return write(content, *format, *options);
 }
 
 int compiler::serveProgram(llvm::ArrayRef<std::string> args,
                            llvm::ArrayRef<TargetFactory> targets) {
   ViewOptions view = splitArguments(args);
+  takeRunsAndPrograms(view);
   std::optional<const Options> options = parseOptions(
       "sinter-inspect", kSinterInspect, kindsOf(targets), view.rest);
   if (!options)
@@ -327,16 +441,39 @@ int compiler::serveProgram(llvm::ArrayRef<std::string> args,
   if (!view.port.empty() && StringRef(view.port).getAsInteger(10, port))
     return inspectError("--port=" + shown(view.port) +
                         ": expected a number from 0 (any free port) to 65535");
-  std::vector<std::string> files{options->model};
-  for (const std::string &path : {view.with, view.profile, view.overlay})
-    if (!path.empty())
-      files.push_back(path);
+  if (std::string idle = idleOption(view, *options); !idle.empty())
+    return inspectError(idle + ": has no effect without a model");
+  std::vector<std::string> files = view.otherFiles();
+  if (view.hasProgram)
+    files.push_back(options->model);
+  llvm::append_range(files, view.compiled);
+  // A run grows, its program does not: the program is not compiled again for
+  // each new record.
+  const std::vector<std::string> programFiles = files;
+  std::vector<Run> runs;
+  if (int code = readRuns(view.runs, runs))
+    return code;
+  for (const Run &run : runs)
+    for (const std::string &path : {run.logPath, run.checkpoints})
+      if (!path.empty())
+        files.push_back(path);
+  runs.clear();
+  PageContent content;
+  std::string made;
   return servePage(port, files, [&](std::string &page) {
-    std::vector<PageProgram> programs;
-    if (int code = readPrograms(view, *options, targets, programs))
-      return code;
+    PageContent next;
+    if (std::string stamp = stampOfFiles(programFiles); stamp != made) {
+      if (int code = readContent(view, *options, targets, next))
+        return code;
+      content = std::move(next);
+      made = std::move(stamp);
+    } else {
+      if (int code = addRuns(view, next))
+        return code;
+      content.runs = std::move(next.runs);
+    }
     llvm::raw_string_ostream os(page);
-    writePage(programs, programs.front().title, os);
+    writePage(content, titleOf(content), os);
     return int(kExitDone);
   });
 }

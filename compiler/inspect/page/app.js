@@ -17,6 +17,8 @@ class App {
     this.memory = new MemoryChart(this, byId('memoryCanvas'), byId('peak'));
     this.search = new Search(this);
     this.kernels = new KernelPanes(this);
+    this.runs = data.runs ? new RunView(data) : null;
+    byId('runsButton').hidden = !this.runs;
     byId('title').textContent = this.sides.map(side => side.program.title).join(' | ');
     byId('title').title = byId('title').textContent;
     this.listen();
@@ -28,7 +30,7 @@ class App {
   }
 
   listen() {
-    for (const [tabs, ids] of [['mainTabs', {graph: 'graphTab', memory: 'memoryTab', kernels: 'kernelsTab'}],
+    for (const [tabs, ids] of [['mainTabs', {graph: 'graphTab', memory: 'memoryTab', kernels: 'kernelsTab', runs: 'runsTab'}],
                                ['sideTabs', {selection: 'selectionTab', pass: 'passTab', ir: 'irTab', code: 'codeTab'}]])
       for (const button of byId(tabs).children)
         button.onclick = () => this.openTab(tabs, ids, button.dataset.tab);
@@ -84,6 +86,8 @@ class App {
       this.memory.draw();
     if (name === 'ir')
       this.ir.show();
+    if (tabs === 'mainTabs')
+      document.body.classList.toggle('onRuns', name === 'runs');
   }
 
   openMain(name) { byId('mainTabs').querySelector(`[data-tab=${name}]`).click(); }
@@ -383,15 +387,7 @@ class App {
     this.tooltip(lines.filter(Boolean).join('\n'), x, y);
   }
 
-  tooltip(text, x, y) {
-    const tip = byId('tooltip');
-    tip.hidden = !text;
-    tip.textContent = text;
-    if (text) {
-      tip.style.left = `${Math.min(x + 14, window.innerWidth - tip.offsetWidth - 8)}px`;
-      tip.style.top = `${Math.min(y + 14, window.innerHeight - tip.offsetHeight - 8)}px`;
-    }
-  }
+  tooltip(text, x, y) { showTooltip(text, x, y); }
 
   // Keys of the whole page, except in fields of text.
   pageKey(event) {
@@ -400,9 +396,9 @@ class App {
     const {view} = this.side;
     const actions = {
       '/': () => byId('search').focus(), '[': () => this.goToChange(-1), ']': () => this.goToChange(1),
-      b: () => this.setBefore(!this.side.isBefore), f: () => view.fitWhole(), c: () => view.expandAll(false), e: () => view.expandAll(true),
+      b: () => this.setBefore(!this.side.isBefore), f: () => byId('runsTab').hidden ? view.fitWhole() : this.runs.zoom(null), c: () => view.expandAll(false), e: () => view.expandAll(true),
       '+': () => view.zoom(1.3), '=': () => view.zoom(1.3), '-': () => view.zoom(1 / 1.3), '?': () => byId('help').showModal(),
-      g: () => this.openMain('graph'), m: () => this.openMain('memory'), k: () => this.openMain('kernels'),
+      g: () => this.openMain('graph'), m: () => this.openMain('memory'), k: () => this.openMain('kernels'), r: () => this.runs && this.openMain('runs'),
       1: () => this.openSide('selection'), 2: () => this.openSide('pass'), 3: () => this.openSide('ir'), 4: () => this.openSide('code'),
       Escape: () => this.escape(),
     };
@@ -450,7 +446,7 @@ class App {
 }
 
 readData().then(data => {
-  window.app = new App(data);
+  window.app = data.programs.length ? new App(data) : new RunPage(data);
   openPlace(window.app, placeOfAddress());
   addEventListener('hashchange', () => openPlace(window.app, placeOfAddress()));
   if (location.protocol === 'http:') {

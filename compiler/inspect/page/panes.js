@@ -30,6 +30,16 @@ function shown(text) {
                       c => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 }
 
+function showTooltip(text, x, y) {
+  const tip = byId('tooltip');
+  tip.hidden = !text;
+  tip.textContent = text;
+  if (text) {
+    tip.style.left = `${Math.min(x + 14, window.innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${Math.min(y + 14, window.innerHeight - tip.offsetHeight - 8)}px`;
+  }
+}
+
 function nodeLink(app, name) {
   return element('a', {onclick: () => app.selectNode(name)}, shown(name));
 }

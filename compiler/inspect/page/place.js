@@ -7,8 +7,10 @@
 const PLACE_KEY = 'sinter-place';
 
 function savePlace(app) {
-  sessionStorage.setItem(PLACE_KEY, JSON.stringify({step: app.side.step, symbol: app.side.symbol, names: app.names,
-                                                    isLast: app.side.step === app.side.program.steps.length - 1}));
+  const {side} = app, place = {runs: app.runs?.place(), isOnRuns: !byId('runsTab').hidden};
+  if (side)
+    Object.assign(place, {step: side.step, symbol: side.symbol, names: app.names, isLast: side.step === side.program.steps.length - 1});
+  sessionStorage.setItem(PLACE_KEY, JSON.stringify(place));
 }
 
 // The place in an address: page.html#pass=11&function=step&node=/3/Conv.
@@ -19,6 +21,8 @@ function placeOfAddress() {
 }
 
 function openPlace(app, {step, symbol, names}) {
+  if (!app.side)
+    return;
   if (Number.isInteger(step))
     app.goTo(step);
   if (symbol !== app.side.symbol && app.side.symbols().some(({name}) => name === symbol))
@@ -30,8 +34,14 @@ function openPlace(app, {step, symbol, names}) {
 function restorePlace(app) {
   const place = JSON.parse(sessionStorage.getItem(PLACE_KEY) || 'null');
   sessionStorage.removeItem(PLACE_KEY);
-  if (place)
+  if (!place)
+    return;
+  if (place.runs && app.runs)
+    app.runs.setPlace(place.runs);
+  if (place.names)
     openPlace(app, place.isLast ? {...place, step: null} : place);
+  if (place.isOnRuns && app.side && app.runs)
+    app.openMain('runs');
 }
 
 async function watchVersion(app) {

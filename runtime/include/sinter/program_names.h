@@ -19,11 +19,14 @@
  * are such states, and has no inputs and no outputs. */
 #define SINTER_ENTRY_REFRESH "refresh"
 
-/* Outputs of STEP or APPLY, fp32 scalars. The last two: dynamic loss scaling
- * only, and always together. */
+/* Outputs of STEP or APPLY, fp32 scalars. LOSS_SCALE and SKIPPED_STEPS: dynamic
+ * loss scaling only, and always together. The norms: with --log-norms only, and
+ * always together. */
 #define SINTER_OUTPUT_LOSS "loss"
 #define SINTER_OUTPUT_LOSS_SCALE "loss_scale"
 #define SINTER_OUTPUT_SKIPPED_STEPS "skipped_steps"
+#define SINTER_OUTPUT_GRADIENT_NORM "grad_norm"
+#define SINTER_OUTPUT_WEIGHT_NORM "weight_norm"
 
 /* Outputs of EVAL, fp32 scalars: sums over the rows that count. The last two
  * are absent, both, if accuracy has no meaning. */

@@ -115,6 +115,7 @@ SAME = {
     "--remarks": FILES, "--time-report": PRINTS, "-O": SAME_BITS, "-W": PRINTS,
     "-j": SAME_BITS, "--verbose": PRINTS, "--help": PRINTS, "--version": PRINTS,
     "--verify": PRINTS, "--tune": "writes what --lockfile then reads", "--tune-time": FILES,
+    "--log-norms": SAME_BITS,
 }
 
 
