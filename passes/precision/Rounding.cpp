@@ -10,6 +10,7 @@
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
+#include "passes/train/Training.h"
 
 #include "sinter/program_names.h"
 
@@ -45,6 +46,30 @@ bool isExact(Operation *op) {
 
 } // namespace
 
+/// Whether the last contraction before `result`, which the function returns, is
+/// the output layer. New states do not count. In training only the loss does,
+/// or its sum over micro-batches: what else a step returns (norms, the loss
+/// scale) may depend on the gradients, which multiply again.
+static bool isOfOutputLayer(OpOperand &result) {
+  auto function = result.getOwner()->getParentOfType<func::FuncOp>();
+  const unsigned number = result.getOperandNumber();
+  if (function.getName() == SINTER_ENTRY_STEP) {
+    auto name = function.getResultAttrOfType<StringAttr>(
+        number, ir::SinterDialect::kOutputAttr);
+    return name && name.getValue() == SINTER_OUTPUT_LOSS;
+  }
+  if (function.getName() != SINTER_ENTRY_GRAD)
+    return !isNewState(result);
+  auto symbol = function.getResultAttrOfType<FlatSymbolRefAttr>(
+      number, ir::SinterDialect::kStateAttr);
+  auto state =
+      symbol
+          ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(function, symbol)
+          : ir::StateOp();
+  std::optional<StringRef> slot = state ? state.getSlot() : std::nullopt;
+  return slot && slot->starts_with(kLossSumSlot);
+}
+
 /// Finds the contractions that are followed by another one, and those that are
 /// the last ones before the outputs (before the loss, if there is one).
 void Rounding::findLastContractions() {
@@ -67,17 +92,7 @@ void Rounding::findLastContractions() {
   };
   mayFollow([](Operation *) { return true; }, beforeOthers);
 
-  // The ops that lead to outputs other than new states. Of a step, only the
-  // loss counts: what else it returns (norms, the loss scale) may depend on the
-  // gradients, which multiply again.
   Operation *end = body.getTerminator();
-  const bool isStep = function.getName() == SINTER_ENTRY_STEP;
-  auto counts = [&](OpOperand &result) {
-    auto name = function.getResultAttrOfType<StringAttr>(
-        result.getOperandNumber(), ir::SinterDialect::kOutputAttr);
-    return isStep ? name && name.getValue() == SINTER_OUTPUT_LOSS
-                  : !isNewState(result);
-  };
   llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> work;
   auto need = [&](Value value) {
@@ -86,7 +101,7 @@ void Rounding::findLastContractions() {
       work.push_back(def);
   };
   for (OpOperand &result : end->getOpOperands())
-    if (counts(result))
+    if (isOfOutputLayer(result))
       need(result.get());
   while (!work.empty())
     llvm::for_each(work.pop_back_val()->getOperands(), need);

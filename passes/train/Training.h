@@ -205,6 +205,10 @@ Averages buildAverages(mlir::OpBuilder &builder, mlir::func::FuncOp step,
 // Micro-batches
 //===----------------------------------------------------------------------===//
 
+/// The slot of the state in which @grad adds up the loss; more levels of it
+/// have this name and a number.
+inline constexpr llvm::StringLiteral kLossSumSlot = "loss_sum";
+
 /// Sums over the micro-batches of a step, in states of role accum.
 ///
 /// In order: a sum starts at zero, and @apply resets it to zero. Pairwise: a

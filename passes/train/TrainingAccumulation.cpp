@@ -96,7 +96,7 @@ void Accumulation::add(OpBuilder &builder, func::FuncOp grad,
       updates[levels.front()] = b.add(before.front(), value);
     return levels;
   };
-  loss = addOne("loss_sum", stepLoss.loss, {});
+  loss = addOne(kLossSumSlot, stepLoss.loss, {});
   if (stepLoss.count)
     count = addOne("label_count", stepLoss.count, {});
   for (const TrainedState &state : states)

@@ -133,3 +133,26 @@ func.func @step(%x: tensor<32x8xf32> {sinter.input = "x"}, %w: tensor<8x4xf32> {
   return %1, %4 : tensor<f32>, tensor<f32>
 }
 sinter.state @w : tensor<8x4xf32> {role = #sinter<role param>}
+
+// -----
+
+// With micro-batches it is the last product before the sum of the losses.
+// CHECK-LABEL: @grad
+// CHECK: %[[Y:.*]] = sinter.dot_general {{.*}} -> tensor<32x4xf32>
+// CHECK-NEXT: sinter.reduce sum %[[Y]]
+func.func @grad(%x: tensor<32x8xf32> {sinter.input = "x"}, %w: tensor<8x4xf32> {sinter.state = @w},
+                %sum: tensor<f32> {sinter.state = @loss_sum}, %g: tensor<8x4xf32> {sinter.state = @w.grad})
+    -> (tensor<f32> {sinter.state = @loss_sum}, tensor<8x4xf32> {sinter.state = @w.grad}) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<32x8xf32>, tensor<8x4xf32>) -> tensor<32x4xf32>
+  %1 = sinter.reduce sum %0 dims [0, 1] : (tensor<32x4xf32>) -> tensor<f32>
+  %2 = sinter.add %sum, %1 : tensor<f32>
+  %3 = sinter.exp %0 : tensor<32x4xf32>
+  %4 = sinter.dot_general %x, %3 batch [] x [] contract [0] x [0]
+     : (tensor<32x8xf32>, tensor<32x4xf32>) -> tensor<8x4xf32>
+  %5 = sinter.add %g, %4 : tensor<8x4xf32>
+  return %2, %5 : tensor<f32>, tensor<8x4xf32>
+}
+sinter.state @w : tensor<8x4xf32> {role = #sinter<role param>}
+sinter.state @loss_sum : tensor<f32> {role = #sinter<role accum>, slot = "loss_sum"}
+sinter.state @w.grad : tensor<8x4xf32> {role = #sinter<role accum>, slot = "grad"}
