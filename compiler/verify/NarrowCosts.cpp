@@ -159,47 +159,72 @@ std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
   return writePrecisionPlan(path, policy, entries);
 }
 
+std::string NarrowCosts::tryPlan(const llvm::StringSet<> &kept, StringRef path,
+                                 StringRef policy, CompileWith compileWith,
+                                 Trial &trial) const {
+  std::string wrong = writePlanThatKeeps(kept, path, policy, trial.numOps);
+  if (!wrong.empty())
+    return wrong;
+  auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
+    NarrowCosts costs(other, its);
+    LogicalResult isMeasured = costs.measure();
+    trial.error = costs.whole;
+    trial.nodes = std::move(costs.nodes);
+    return isMeasured;
+  });
+  return succeeded(measured)
+             ? ""
+             : shown(path) + ": the model cannot be compiled with this plan";
+}
+
 std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
                                    CompileWith compileWith,
                                    PlanResult &result) {
-  llvm::StringSet<> kept, bestKept;
-  size_t numKept = 0;
-  result = {0, whole};
-  std::vector<Node> round = nodes; // that still round
-  while (!round.empty() && result.error > whole / 2) {
-    size_t count = std::max<size_t>(1, numKept / 2);
-    size_t before = kept.size();
-    for (const Node &node : llvm::ArrayRef(round).take_front(count)) {
-      ++numKept;
+  const double wanted = whole / 2;
+  auto withNodes = [](llvm::StringSet<> kept, llvm::ArrayRef<Node> added) {
+    for (const Node &node : added) {
       for (StringRef name : splitNames(node.names))
         kept.insert(name);
       for (const std::string &reader : node.readers)
         kept.insert(reader);
     }
-    if (kept.size() == before) // casts of ops that are no entry of the plan
-      break;
-    size_t numOps = 0;
-    std::string wrong = writePlanThatKeeps(kept, path, policy, numOps);
-    if (!wrong.empty())
-      return wrong;
-    double error = 0;
-    auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
-      NarrowCosts costs(other, its);
-      LogicalResult isMeasured = costs.measure();
-      error = costs.whole;
-      round = std::move(costs.nodes);
-      return isMeasured;
-    });
-    if (failed(measured))
-      return shown(path) + ": the model cannot be compiled with this plan";
-    llvm::erase_if(round, [&](const Node &node) {
+    return kept;
+  };
+  llvm::StringSet<> kept, before;
+  std::vector<Node> added; // to `before`
+  Trial last{whole, nodes, 0};
+  for (size_t numKept = 0; last.error > wanted; numKept += added.size()) {
+    added = last.nodes;
+    llvm::erase_if(added, [&](const Node &node) {
       return llvm::all_of(splitNames(node.names),
                           [&](StringRef name) { return kept.contains(name); });
     });
-    if (error < result.error) {
-      result = {numOps, error};
-      bestKept = kept;
-    }
+    if (added.empty()) // casts of ops that are no entry of the plan
+      break;
+    added.resize(std::min(added.size(), std::max<size_t>(1, numKept / 2)));
+    before = std::move(kept);
+    kept = withNodes(before, added);
+    if (std::string wrong = tryPlan(kept, path, policy, compileWith, last);
+        !wrong.empty())
+      return wrong;
   }
-  return writePlanThatKeeps(bestKept, path, policy, result.numKept);
+  // The last nodes may be more than are needed.
+  for (size_t few = 0, many = added.size();
+       last.error <= wanted && many - few > 1;) {
+    size_t number = (few + many) / 2;
+    auto fewer = withNodes(before, llvm::ArrayRef(added).take_front(number));
+    Trial trial;
+    if (std::string wrong = tryPlan(fewer, path, policy, compileWith, trial);
+        !wrong.empty())
+      return wrong;
+    if (trial.error > wanted) {
+      few = number;
+      continue;
+    }
+    many = number;
+    kept = std::move(fewer);
+    last = std::move(trial);
+  }
+  result.error = last.error;
+  return writePlanThatKeeps(kept, path, policy, result.numKept);
 }

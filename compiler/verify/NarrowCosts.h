@@ -42,8 +42,9 @@ public:
           use)>;
   /// Writes a precision plan that keeps the most expensive nodes in float32,
   /// with those that read their results: 1, then half as many again each time,
-  /// until the error is at most half. What the others cost is measured again
-  /// each time: other ops round when a node no longer does.
+  /// until the error is at most half; then the fewest of the last ones with
+  /// which it is. What the others cost is measured again each time: other ops
+  /// round when a node no longer does.
   /// Returns what went wrong, "" if nothing.
   std::string writePlan(llvm::StringRef path, llvm::StringRef policy,
                         CompileWith compileWith, PlanResult &result);
@@ -60,6 +61,15 @@ private:
   mlir::FailureOr<double>
   errorWhere(llvm::function_ref<bool(llvm::StringRef names)> rounds);
   double errorOf(const ProgramResults &results);
+  /// A program that is compiled with a plan.
+  struct Trial {
+    double error = 0;
+    std::vector<Node> nodes;
+    size_t numOps = 0; // that the plan keeps
+  };
+  std::string tryPlan(const llvm::StringSet<> &kept, llvm::StringRef path,
+                      llvm::StringRef policy, CompileWith compileWith,
+                      Trial &trial) const;
   /// Also counts the ops that the plan keeps.
   std::string writePlanThatKeeps(const llvm::StringSet<> &kept,
                                  llvm::StringRef path, llvm::StringRef policy,

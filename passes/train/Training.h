@@ -14,6 +14,8 @@
 #include "passes/ValueBuilder.h"
 #include "passes/train/TrainingWords.h"
 
+#include "sinter/program_names.h"
+
 #include <string>
 
 namespace sinter::passes {
@@ -207,7 +209,7 @@ Averages buildAverages(mlir::OpBuilder &builder, mlir::func::FuncOp step,
 
 /// The slot of the state in which @grad adds up the loss; more levels of it
 /// have this name and a number.
-inline constexpr llvm::StringLiteral kLossSumSlot = "loss_sum";
+inline constexpr llvm::StringLiteral kLossSumSlot = SINTER_OUTPUT_LOSS_SUM;
 
 /// Sums over the micro-batches of a step, in states of role accum.
 ///
