@@ -114,8 +114,8 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
                                             context.options.persistentKernel));
 }
 
-static void buildPrecision(mlir::OpPassManager &pm,
-                           const PhaseContext &context) {
+void compiler::addRoundings(mlir::OpPassManager &pm,
+                            const PhaseContext &context) {
   const Options &options = context.options;
   passes::PrecisionSettings settings;
   settings.policy = options.precisionPolicy().str();
@@ -123,6 +123,11 @@ static void buildPrecision(mlir::OpPassManager &pm,
   settings.overrides = options.plannedPrecisions;
   settings.calibrated = context.state.calibrated;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));
+}
+
+static void buildPrecision(mlir::OpPassManager &pm,
+                           const PhaseContext &context) {
+  addRoundings(pm, context);
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }

@@ -81,6 +81,10 @@ ExitCode runPhases(mlir::ModuleOp module, const PhaseContext &context,
                    const Phase &first, const Phase &last,
                    const PhaseObserver &observer);
 
+/// The part of the phase precision that inserts casts. What follows folds those
+/// of constants.
+void addRoundings(mlir::OpPassManager &pm, const PhaseContext &context);
+
 /// Registers each phase as a pipeline `sinter-phase-<name>`, for sinter-opt.
 /// `context` must outlive all uses of the pipelines.
 void registerPhasePipelines(const PhaseContext &context);

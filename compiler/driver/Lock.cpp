@@ -71,7 +71,7 @@ static void addSettings(const json::Object &object, StringRef prefix,
 
 json::Object compiler::describeProgram(const CompiledProgram &program,
                                        llvm::ArrayRef<std::string> manifests,
-                                       StringRef machine) {
+                                       StringRef machine, StringRef flags) {
   json::Object settings, kernels;
   for (auto [i, manifest] : llvm::enumerate(manifests)) {
     json::Value parsed = llvm::cantFail(json::parse(manifest));
@@ -87,6 +87,7 @@ json::Object compiler::describeProgram(const CompiledProgram &program,
         kernels[prefix + name.str()] = hash;
   }
   settings["symbol"] = program.symbol;
+  settings["flags"] = flags.str();
   if (!machine.empty())
     settings["machine"] = machine.str();
   std::string code, constants;
@@ -166,7 +167,18 @@ std::vector<std::string> compiler::whatChanged(const Options &options,
     lines.push_back("compiler: " + shown(version.value_or("none")) + " then, " +
                     shown(*now.getString("sinter")) + " now");
   compareSettings(file.section("settings"), *now.getObject("settings"), lines);
-  llvm::append_range(lines, decisions.notKept());
+  // With -v, all decisions.
+  constexpr size_t kMostDecisions = 20;
+  std::vector<std::string> notKept = decisions.notKept();
+  size_t numShown = options.verbose ? notKept.size()
+                                    : std::min(notKept.size(), kMostDecisions);
+  if (!notKept.empty())
+    lines.push_back(std::to_string(notKept.size()) + " of " +
+                    std::to_string(file.decisions().size()) + " decisions");
+  llvm::append_range(lines, llvm::ArrayRef(notKept).take_front(numShown));
+  if (numShown < notKept.size())
+    lines.push_back(std::to_string(notKept.size() - numShown) +
+                    " more decisions, which -v names");
   if (size_t added = decisions.numNew())
     lines.push_back(std::to_string(added) +
                     " decisions that the file does not have follow the rules");

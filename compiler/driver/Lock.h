@@ -22,10 +22,12 @@ std::string makeTable(const Options &options,
 
 /// What a lock file says of a program besides its decisions: settings, and
 /// hashes of what came out. `manifests` are those of its targets, in order;
-/// `machine` is the CPU that code was generated for, "" if there is none.
+/// `machine` is the CPU that code was generated for, "" if there is none;
+/// `flags` are the names of the given options.
 llvm::json::Object describeProgram(const CompiledProgram &program,
                                    llvm::ArrayRef<std::string> manifests,
-                                   llvm::StringRef machine);
+                                   llvm::StringRef machine,
+                                   llvm::StringRef flags);
 
 /// Lines that say what of the lock file `options` names could not be kept in
 /// `now` (of describeProgram); empty if the program is the same.

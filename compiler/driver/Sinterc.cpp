@@ -83,6 +83,20 @@ static ExitCode writeKernelText(const Options &options,
       kExitUsage);
 }
 
+// The names of the given options that may change the program.
+static std::string programFlags(const Options &options) {
+  std::vector<std::string> names;
+  for (const OptionRow *row : options.given) {
+    StringRef name = flagName(*row);
+    if (!llvm::is_contained({"--output", "--lockfile", "--tune", "--tune-time",
+                             "--verbose", "-j", "--trace", "--remarks",
+                             "--dump-phases", "--time-report"},
+                            name))
+      names.push_back(name.str());
+  }
+  return llvm::join(names, " ");
+}
+
 // Links `program`; `compilation` is that of its first target, `manifests` are
 // those of all targets.
 static ExitCode linkBinary(const Options &options, Compilation &compilation,
@@ -113,7 +127,8 @@ static ExitCode linkBinary(const Options &options, Compilation &compilation,
   return report(
       options,
       keepProgram(options, *compilation.decisions,
-                  describeProgram(program, manifests, compilation.machine())),
+                  describeProgram(program, manifests, compilation.machine(),
+                                  programFlags(options))),
       kExitUsage);
 }
 

@@ -312,14 +312,22 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
     return code;
   std::vector<KernelView> views = kernelViews(*program.artifact);
   if (!request.name.empty()) {
+    std::vector<KernelView> calls = callViews(*program.artifact);
+    if (request.forms.empty()) // calls have no code
+      views.insert(views.end(), calls.begin(), calls.end());
     views = findKernels(views, request.name);
-    if (views.empty()) {
-      views = findKernels(callViews(*program.artifact), request.name);
-      if (views.empty() || !request.forms.empty())
-        return failToFind(views, request.name);
-    }
-    if (views.size() > 1)
+    if (views.empty())
+      return failToFind(findKernels(calls, request.name), request.name);
+    bool isNode = request.forms.empty() &&
+                  llvm::all_of(views, [&](const KernelView &view) {
+                    return view.computes(request.name);
+                  });
+    if (views.size() > 1 && !isNode)
       return failToChoose(views, request.name);
+    // What does most of a node's work comes first.
+    llvm::stable_sort(views, [](const KernelView &a, const KernelView &b) {
+      return a.flops.total() > b.flops.total();
+    });
   }
   for (KernelView &view : views) {
     std::string why;

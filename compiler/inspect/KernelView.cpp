@@ -8,6 +8,7 @@
 #include "compiler/base/Text.h"
 #include "runtime/base/NumberText.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
 #include <set>
@@ -105,9 +106,7 @@ std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
 
 std::vector<KernelView> compiler::findKernels(llvm::ArrayRef<KernelView> views,
                                               StringRef name) {
-  auto hasNode = [&](const KernelView &view) {
-    return llvm::is_contained(view.nodes, name);
-  };
+  auto hasNode = [&](const KernelView &view) { return view.computes(name); };
   auto hasPartOfNode = [&](const KernelView &view) {
     return llvm::any_of(view.nodes,
                         [&](StringRef node) { return node.contains(name); });
@@ -129,6 +128,13 @@ std::vector<KernelView> compiler::findKernels(llvm::ArrayRef<KernelView> views,
       break;
   }
   return found;
+}
+
+bool KernelView::computes(StringRef node) const {
+  return llvm::is_contained(nodes, node) ||
+         // A name with commas; labels join names by commas.
+         (node.contains(',') && StringRef("," + llvm::join(nodes, ",") + ",")
+                                    .contains(("," + node + ",").str()));
 }
 
 BestTime KernelView::best(const MachinePeaks &peaks) const {

@@ -32,6 +32,8 @@ struct KernelView {
   const char *countedIn = ""; // "x86 code", "PTX", "SASS"
   std::optional<CubinResources> resources;
 
+  /// Whether `node` is one of the nodes; its name may have commas.
+  bool computes(llvm::StringRef node) const;
   BestTime best(const MachinePeaks &peaks) const;
 };
 

@@ -475,7 +475,7 @@ static const OptionRow rows[] = {
      }},
     {"--lockfile", "FILE",
      "makes the decisions in FILE again and says what could not be kept; "
-     "writes them if there is no such file",
+     "sinterc writes them if there is no such file",
      kDebugGroup, kCompile,
      [](Options &o, StringRef v) {
        std::string wrong = readPath(v, o.lockfile);

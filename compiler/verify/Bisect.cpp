@@ -120,6 +120,16 @@ static std::string number(double value) {
   return text;
 }
 
+/// Names that are joined by commas, as a list.
+static llvm::json::Array nodeList(StringRef joined) {
+  llvm::SmallVector<StringRef> names;
+  joined.split(names, ',', -1, /*KeepEmpty=*/false);
+  llvm::json::Array list;
+  for (StringRef name : names)
+    list.push_back(llvm::json::fixUTF8(name));
+  return list;
+}
+
 /// What bisect says, as text at once or as one object of JSON at the end.
 class Report {
 public:
@@ -156,7 +166,7 @@ public:
   void device(const DeviceCheck &device) {
     object["commands"] = device.numCommands();
     object["largest_error_on_device"] = device.largestRatio();
-    object["largest_error_of"] = llvm::json::fixUTF8(device.largestAt());
+    object["largest_error_of"] = nodeList(device.largestAt());
     if (isJson)
       return;
     llvm::outs() << device.numCommands()
@@ -176,13 +186,21 @@ public:
     if (!isJson)
       costs.print(llvm::outs(), policy);
   }
-  void plan(StringRef path, const NarrowCosts::PlanResult &plan) {
-    object["plan"] =
-        llvm::json::Object{{"kept", plan.numKept}, {"error", plan.error}};
+  void noCosts() {
+    object["costs"] = nullptr;
     if (!isJson)
-      llvm::outs() << shown(path) << ": keeps " << plan.numKept
-                   << " ops in float32; with it results are off by up to "
-                   << number(plan.error) << "\n";
+      llvm::outs() << "nothing of the program is in 16 bits\n";
+  }
+  void plan(StringRef path, const NarrowCosts::PlanResult &plan) {
+    object["plan"] = llvm::json::Object{{"kept", plan.numKept},
+                                        {"error", plan.error},
+                                        {"nothing_in_16_bits", plan.isWhole}};
+    if (isJson)
+      return;
+    llvm::outs() << shown(path) << ": keeps " << plan.numKept
+                 << " ops in float32; with it results are off by up to "
+                 << number(plan.error)
+                 << (plan.isWhole ? "; nothing is left in 16 bits\n" : "\n");
   }
 
 private:
@@ -244,11 +262,20 @@ static mlir::LogicalResult compileWithPlan(
     return mlir::failure();
   Compilation trial(options, state, std::move(set));
   trial.model = compilation.model;
-  if (trial.run(*findPhase("precision")) != kExitDone)
+  if (trial.run(*findPhase("place")) != kExitDone)
+    return mlir::failure();
+  PhaseContext context{options, *trial.target, trial.devices, {}, trial.state};
+  mlir::PassManager pm(&trial.context());
+  addRoundings(pm, context);
+  if (failed(pm.run(trial.module())))
     return mlir::failure();
   ProgramInputs inputs(
       given, options.train.enabled ? options.train.request.accumulate : 1);
   return use(trial.module(), inputs);
+}
+
+static bool isSixteenBit(StringRef policy) {
+  return policy == "bf16" || policy == "fp16";
 }
 
 /// Of a program in 16 bits: which nodes cost most accuracy; -o: a plan.
@@ -256,10 +283,14 @@ static int reportCosts(NumericCheck &check, const Compilation &compilation,
                        llvm::ArrayRef<TargetFactory> targets, Report &report) {
   const Options &options = compilation.options;
   StringRef policy = options.precisionPolicy();
-  if (!check.rounded() || (policy != "bf16" && policy != "fp16"))
+  if (!isSixteenBit(policy))
+    return kExitDone;
+  if (!check.rounded()) {
+    report.noCosts();
     return options.output.empty()
                ? int(kExitDone)
-               : fail("-o: a precision plan needs --precision=bf16 or fp16");
+               : fail("-o: a precision plan needs ops in 16 bits");
+  }
   NarrowCosts costs(check.rounded(), check.inputs());
   if (failed(costs.measure()))
     return kExitFailed;
@@ -302,6 +333,8 @@ int compiler::bisect(llvm::ArrayRef<std::string> arguments,
                               : own.device;
   if (options->targets.size() > 1)
     return fail("bisect takes only one target");
+  if (!options->output.empty() && !isSixteenBit(options->precisionPolicy()))
+    return fail("-o: a precision plan needs --precision=bf16 or fp16");
   if (!options->output.empty())
     if (std::string wrong = whyNotWritable(options->output, options->model);
         !wrong.empty())

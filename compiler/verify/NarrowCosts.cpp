@@ -128,19 +128,23 @@ void NarrowCosts::print(llvm::raw_ostream &os, StringRef policy) const {
        << "\n";
 }
 
-llvm::json::Object NarrowCosts::json(StringRef policy) const {
-  llvm::json::Array list;
-  for (const Node &node : nodes)
-    list.push_back(llvm::json::Object{
-        {"nodes", llvm::json::fixUTF8(node.names)}, {"error", node.error}});
-  return llvm::json::Object{
-      {"policy", policy}, {"error", whole}, {"nodes", std::move(list)}};
-}
-
 static llvm::SmallVector<StringRef> splitNames(StringRef joined) {
   llvm::SmallVector<StringRef> names;
   joined.split(names, ',');
   return names;
+}
+
+llvm::json::Object NarrowCosts::json(StringRef policy) const {
+  llvm::json::Array list;
+  for (const Node &node : nodes) {
+    llvm::json::Array names;
+    for (StringRef name : splitNames(node.names))
+      names.push_back(llvm::json::fixUTF8(name));
+    list.push_back(
+        llvm::json::Object{{"nodes", std::move(names)}, {"error", node.error}});
+  }
+  return llvm::json::Object{
+      {"policy", policy}, {"error", whole}, {"nodes", std::move(list)}};
 }
 
 std::string NarrowCosts::writePlanThatKeeps(const llvm::StringSet<> &kept,
@@ -170,6 +174,7 @@ std::string NarrowCosts::tryPlan(const llvm::StringSet<> &kept, StringRef path,
     LogicalResult isMeasured = costs.measure();
     trial.error = costs.whole;
     trial.nodes = std::move(costs.nodes);
+    trial.entries = passes::precisionReport(other);
     return isMeasured;
   });
   return succeeded(measured)
@@ -192,7 +197,7 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
   };
   llvm::StringSet<> kept, before;
   std::vector<Node> added; // to `before`
-  Trial last{whole, nodes, 0};
+  Trial last{whole, nodes, 0, passes::precisionReport(module)};
   for (size_t numKept = 0; last.error > wanted; numKept += added.size()) {
     added = last.nodes;
     llvm::erase_if(added, [&](const Node &node) {
@@ -225,6 +230,16 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
     kept = std::move(fewer);
     last = std::move(trial);
   }
+  // The plan is what the program has: other ops may have lost their reason to
+  // be in 16 bits.
   result.error = last.error;
-  return writePlanThatKeeps(kept, path, policy, result.numKept);
+  auto numNarrow = [&](llvm::ArrayRef<passes::PrecisionEntry> entries) {
+    return llvm::count_if(entries, [&](const passes::PrecisionEntry &entry) {
+      return entry.precision == policy;
+    });
+  };
+  result.numKept =
+      numNarrow(passes::precisionReport(module)) - numNarrow(last.entries);
+  result.isWhole = numNarrow(last.entries) == 0;
+  return writePrecisionPlan(path, policy, last.entries);
 }

@@ -11,6 +11,7 @@
 #define SINTER_COMPILER_VERIFY_NARROWCOSTS_H
 
 #include "compiler/verify/ProgramValues.h"
+#include "passes/precision/PrecisionReport.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -19,7 +20,8 @@ namespace sinter::compiler {
 
 class NarrowCosts {
 public:
-  /// `rounded` is the program after the precision phase.
+  /// `rounded` is the program with the casts of the precision phase, also those
+  /// of weights (addRoundings).
   NarrowCosts(mlir::ModuleOp rounded, ProgramInputs &inputs)
       : module(rounded), inputs(inputs) {}
 
@@ -31,11 +33,12 @@ public:
   llvm::json::Object json(llvm::StringRef policy) const;
   /// What a plan reaches.
   struct PlanResult {
-    size_t numKept = 0; // ops that it keeps in float32
-    double error = 0;   // of the program that is compiled with it
+    size_t numKept = 0;   // ops that it keeps in float32
+    double error = 0;     // of the program that is compiled with it
+    bool isWhole = false; // nothing is left in 16 bits
   };
   /// Compiles the model with the plan at `path` and calls `use` with the
-  /// program after the precision phase.
+  /// program that has the casts of the precision phase.
   using CompileWith = llvm::function_ref<mlir::LogicalResult(
       llvm::StringRef path,
       llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp, ProgramInputs &)>
@@ -65,7 +68,8 @@ private:
   struct Trial {
     double error = 0;
     std::vector<Node> nodes;
-    size_t numOps = 0; // that the plan keeps
+    size_t numOps = 0;                           // that the plan keeps
+    std::vector<passes::PrecisionEntry> entries; // of the program
   };
   std::string tryPlan(const llvm::StringSet<> &kept, llvm::StringRef path,
                       llvm::StringRef policy, CompileWith compileWith,

@@ -145,7 +145,11 @@ ExitCode NumericCheck::compareWith(const Phase &phase, ModuleOp module,
   note(worst.difference.ratio, phase.name);
   if (narrow) {
     reference_ = std::move(narrow);
-    rounded_ = module.clone();
+    rounded_ = last_->clone();
+    PassManager pm(rounded_->getContext());
+    addRoundings(pm, context);
+    if (failed(pm.run(*rounded_)))
+      return kExitFailed;
   }
   return kExitDone;
 }

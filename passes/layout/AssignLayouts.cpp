@@ -99,12 +99,14 @@ private:
           areaFor(carried.result ? Value(op.getResult(0))
                                  : op.getOperand(carried.operands.front()));
       bool isLast = area.becomesLast;
+      bool isByRule = isLast == (area.saved >= area.spent);
       ir::explain(
           "assign-layouts", isLast ? "channels-last" : "channels-first",
           op.getLoc(),
           "channels-last saves the library's copies of " + Twine(area.saved) +
               " bytes in this and the connected convolutions; " +
-              Twine(area.spent) + " bytes must be transposed at their borders");
+              Twine(area.spent) + " bytes must be transposed at their borders" +
+              (isByRule ? "" : "; a lock file decides otherwise"));
     }
   }
 

@@ -33,7 +33,10 @@ static std::string shortNumber(double value) {
 
 static void compare(SeriesDifference &series, int64_t step, double a,
                     double b) {
-  if (a == kMissing || b == kMissing)
+  const bool isInA = a != kMissing, isInB = b != kMissing;
+  series.onlyInA += isInA && !isInB;
+  series.onlyInB += isInB && !isInA;
+  if (!isInA || !isInB)
     return;
   ++series.numCompared;
   if (a == b || (!std::isfinite(a) && !std::isfinite(b)))
@@ -60,12 +63,13 @@ static SeriesDifference diffColumns(const Run &a, const Run &b,
   series.name = keyOf(field).str();
   const std::vector<double> &left = a.log.column(field),
                             &right = b.log.column(field);
-  if (left.empty() || right.empty())
-    return series;
-  for (size_t i = 0, j = 0; i < left.size() && j < right.size();) {
+  auto at = [](const std::vector<double> &column, size_t i) {
+    return column.empty() ? kMissing : column[i];
+  };
+  for (size_t i = 0, j = 0; i < a.log.steps.size() && j < b.log.steps.size();) {
     const int64_t own = a.log.steps[i], other = b.log.steps[j];
     if (own == other)
-      compare(series, own, left[i], right[j]);
+      compare(series, own, at(left, i), at(right, j));
     i += own <= other;
     j += other <= own;
   }
@@ -85,9 +89,14 @@ static SeriesDifference diffEvaluations(const Run &a, const Run &b,
   std::map<int64_t, double> own;
   for (const RunEvaluation &evaluation : a.log.evaluations)
     own[evaluation.step] = evaluation.*field;
-  for (auto [step, value] : own)
-    if (auto found = other.find(step); found != other.end())
-      compare(series, step, value, found->second);
+  for (auto [step, value] : own) {
+    auto found = other.find(step);
+    compare(series, step, value,
+            found == other.end() ? kMissing : found->second);
+  }
+  for (auto [step, value] : other)
+    if (!own.count(step))
+      compare(series, step, kMissing, value);
   return series;
 }
 
@@ -102,14 +111,14 @@ static int64_t countOnlyIn(const Run &a, const Run &b) {
 bool RunDifference::isSameNumbers() const {
   return stepsOnlyInA == 0 && stepsOnlyInB == 0 &&
          llvm::all_of(series, [](const SeriesDifference &each) {
-           return each.numDifferent == 0;
+           return each.numDifferent == 0 && !each.onlyInA && !each.onlyInB;
          });
 }
 
 RunDifference compiler::diffRuns(const Run &a, const Run &b) {
   RunDifference difference;
   auto add = [&](SeriesDifference series) {
-    if (series.numCompared > 0)
+    if (series.numCompared > 0 || series.onlyInA > 0 || series.onlyInB > 0)
       difference.series.push_back(std::move(series));
   };
   for (StepField field :
@@ -148,6 +157,13 @@ void compiler::printRunDifference(const RunDifference &difference,
     width = std::max(width, series.name.size());
   for (const SeriesDifference &series : difference.series) {
     const char *noun = series.isOfEvaluations ? " evaluations" : " steps";
+    for (auto [count, side] : {std::pair{series.onlyInA, "first"},
+                               std::pair{series.onlyInB, "second"}})
+      if (count > 0)
+        os << llvm::left_justify(series.name, width) << "  of " << count << noun
+           << " is only in the " << side << " run\n";
+    if (series.numCompared == 0)
+      continue;
     os << llvm::left_justify(series.name, width) << "  ";
     if (series.numDifferent == 0) {
       os << "the same in all " << series.numCompared << noun << "\n";
@@ -190,7 +206,9 @@ json::Object compiler::runDifferenceJson(const RunDifference &difference) {
   json::Object series;
   for (const SeriesDifference &each : difference.series) {
     json::Object object{{"compared", each.numCompared},
-                        {"different", each.numDifferent}};
+                        {"different", each.numDifferent},
+                        {"only_in_a", each.onlyInA},
+                        {"only_in_b", each.onlyInB}};
     if (each.numDifferent > 0) {
       object["first"] = json::Object{{"step", each.firstStep},
                                      {"a", number(each.firstA)},
@@ -214,7 +232,9 @@ json::Object compiler::runDifferenceJson(const RunDifference &difference) {
                                    {"b", text(setting.b)}});
     settings = std::move(facts);
   }
-  return json::Object{{"same", difference.empty()},
+  return json::Object{{"same", difference.hasSettings || !difference.empty()
+                                   ? json::Value(difference.empty())
+                                   : json::Value(nullptr)},
                       {"same_numbers", difference.isSameNumbers()},
                       {"series", std::move(series)},
                       {"steps_only_in_a", difference.stepsOnlyInA},

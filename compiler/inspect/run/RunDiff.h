@@ -12,13 +12,14 @@
 
 namespace sinter::compiler {
 
-/// The difference of one number of the steps, or of the evaluations, that both
-/// runs have. Two values that are not finite are equal.
+/// The difference of one number of the steps that both runs have, or of their
+/// evaluations. Two values that are not finite are equal.
 struct SeriesDifference {
   std::string name; // a key of the log, "eval loss", "accuracy"
   bool isOfEvaluations = false;
   size_t numCompared = 0, numDifferent = 0;
-  int64_t firstStep = 0; // where they differ first, and
+  size_t onlyInA = 0, onlyInB = 0; // of common steps, or evaluations
+  int64_t firstStep = 0;           // where they differ first, and
   double firstA = 0, firstB = 0;
   /// The largest |a - b| / max(|a|, |b|); infinity if only one is finite.
   double largest = 0;

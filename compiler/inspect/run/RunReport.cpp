@@ -70,8 +70,10 @@ ColumnSummary compiler::summarize(const Run &run,
       continue;
     if (!std::isfinite(value)) {
       ++summary.numNotFinite;
+      summary.endsNotFinite = step;
       continue;
     }
+    summary.endsNotFinite = std::nullopt;
     const ColumnSummary::Point point = {step, value};
     if (summary.count++ == 0)
       summary.first = summary.least = summary.largest = point;
@@ -172,7 +174,10 @@ compiler::runFacts(const Run &run) {
     const ColumnSummary loss = summarize(run, log.column(StepField::Loss));
     if (loss.count > 0) {
       add("first loss", numberText(loss.first.value));
-      addStep("last loss", numberText(loss.last.value), loss.last.step);
+      if (loss.endsNotFinite)
+        addStep("last loss", "not finite", *loss.endsNotFinite);
+      addStep(loss.endsNotFinite ? "last finite loss" : "last loss",
+              numberText(loss.last.value), loss.last.step);
       addStep("lowest loss", numberText(loss.least.value), loss.least.step);
     }
     add("losses not finite", std::to_string(loss.numNotFinite));
@@ -342,6 +347,13 @@ static json::Value summaryJson(const ColumnSummary &summary) {
           std::pair{"least", summary.least},
           std::pair{"largest", summary.largest}})
       object[name] = json::Object{{"step", point.step}, {"value", point.value}};
+  // `last` is the last number, `last_finite` the one before those that are not.
+  if (summary.endsNotFinite) {
+    if (json::Value *last = object.get("last"))
+      object["last_finite"] = std::move(*last);
+    object["last"] =
+        json::Object{{"step", *summary.endsNotFinite}, {"value", nullptr}};
+  }
   return object;
 }
 

@@ -10,6 +10,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
+
 namespace sinter::compiler {
 
 /// The least, largest, first and last of the finite numbers of a column, and
@@ -22,6 +24,8 @@ struct ColumnSummary {
   Point first, last, least, largest;
   size_t count = 0;        // of finite numbers
   size_t numNotFinite = 0; // NaN and infinities
+  /// The step of the last number, if that is not finite.
+  std::optional<int64_t> endsNotFinite;
 };
 ColumnSummary summarize(const Run &run, const std::vector<double> &column);
 
