@@ -136,7 +136,7 @@ class Bundle:
             plain.seek(0)
             parts = [plain.read(end - begin) for begin, end in zip(cuts, cuts[1:])]
         code = {"id": lzma.FILTER_X86}
-        window = {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 64 << 20}
+        window = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 64 << 20}
         streams = self.inParallel(lambda job: lzma.compress(job[0], filters=job[1]),
                                   zip(parts, ([code, window], [window])))
         with open(archive, "wb") as file:

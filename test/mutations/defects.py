@@ -271,7 +271,7 @@ DEFECTS = [
            "case ir::ReduceKind::prod:\n      return constant(type, 1);",
            "case ir::ReduceKind::prod:\n      return constant(type, 0);",
            "models/statistics.mlir", (r"device +kernel", r"kernel +k\d+_", r"nodes +.*together")),
-    Defect("column-barrier", GPU + "ColumnPart.cpp",
+    Defect("column-barrier", GPU + "ColumnSums.cpp",
            "      t->store(list[i], slot(sums, i, perRound, inRound, column));\n  });\n  t->barrier();",
            "      t->store(list[i], slot(sums, i, perRound, inRound, column));\n  });",
            "models/statistics.mlir --device=sim", (r"device +\S", r"kernel +k\d+_", r"nodes +\S")),

@@ -171,7 +171,9 @@ SmallVector<Value> ColumnPart::chunk(ElementEmitter &emitter,
   };
   int64_t together = stepsTogether(), whole = steps - steps % together;
   SmallVector<Value> totals = none;
-  if (whole > 0) {
+  if (whole == together) {
+    totals = addSteps(from, whole, none);
+  } else if (whole > 0) {
     auto loop =
         t->b.create<scf::ForOp>(t->loc, from, add(from, whole),
                                 emitter.constantInt(i64, together), none);
