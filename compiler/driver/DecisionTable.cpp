@@ -255,7 +255,7 @@ std::vector<std::string> DecisionTable::notKept() const {
     if (impossible != impossible_.end())
       lines.push_back(key.text() + ": " + impossible->second);
     else if (asked == asked_.end())
-      lines.push_back(key.text() + ": nobody asks this any more");
+      lines.push_back(key.text() + ": no pass asks this question now");
     else if (answers.size() > 1 && asked->second.given.size() < answers.size())
       lines.push_back(key.text() + ": is asked " +
                       std::to_string(asked->second.given.size()) +

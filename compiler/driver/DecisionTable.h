@@ -76,9 +76,6 @@ public:
   void want(const DecisionKey &key, Answers answer) {
     wanted_[key] = std::move(answer);
   }
-  /// Back to the rule.
-  void forget(const DecisionKey &key) { wanted_.erase(key); }
-  bool isWanted(const DecisionKey &key) const { return wanted_.count(key); }
   /// Of the questions whose answer may change bits: how many answers are not
   /// those of the rules, and a hash of these: "3 of 27 (5f1c0a9b)"; "" if all
   /// follow the rules.

@@ -145,7 +145,7 @@ private:
   struct Asking {
     explicit Asking(Compilation &compilation);
     ~Asking();
-    mlir::MLIRContext *context; // null: nobody is asked
+    mlir::MLIRContext *context; // null: passes follow their rules
   };
   ExitCode runOnce(const Phase &last);
   /// Whether a phase failed because of a defect of the compiler, not because of

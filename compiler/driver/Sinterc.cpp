@@ -341,8 +341,7 @@ static ExitCode makeDecisions(const Options &options, const CompileState &state,
   if (!model)
     if (ExitCode code = readModel(options, model))
       return code;
-  TuneResult result;
-  return tune(options, state, model, factories, load, *decisions, result);
+  return tune(options, state, model, factories, load, *decisions);
 }
 
 // --check: checks every target; returns the first exit code that is not zero,

@@ -71,26 +71,25 @@ class Tuner {
 public:
   Tuner(const Options &options, const CompileState &state,
         const SharedModel &model, llvm::ArrayRef<TargetFactory> factories,
-        const LoadTimed &load, DecisionTable &table, TuneResult &result)
+        const LoadTimed &load, DecisionTable &table)
       : options(options), state(state), model(model), factories(factories),
-        load(load), table(table), result(result) {}
+        load(load), table(table) {}
 
   ExitCode run() {
     begin = Clock::now();
     Loaded rule;
     if (ExitCode code = compile(rule, /*isTrial=*/false))
       return code;
-    result.ruleMs = result.tunedMs = rule.ms;
+    ruleMs = tunedMs = rule.ms;
     best = &rule;
     for (const std::string &pass : passesInOrder())
       if (ExitCode code = tryAll(pass))
         return code;
     if (ExitCode code = compareWithRule(rule))
       return code;
-    llvm::errs() << options.tool << ": tune: " << result.changed << " of "
-                 << result.trials << " other decisions kept"
-                 << llvm::format(", %.4g -> %.4g ms\n", result.ruleMs,
-                                 result.tunedMs);
+    llvm::errs() << options.tool << ": tune: " << changed << " of " << trials
+                 << " other decisions kept"
+                 << llvm::format(", %.4g -> %.4g ms\n", ruleMs, tunedMs);
     if (isOver())
       llvm::errs() << options.tool
                    << ": tune: --tune-time=" << options.tuneSeconds
@@ -103,8 +102,9 @@ private:
     return Clock::now() - begin > std::chrono::seconds(options.tuneSeconds);
   }
 
-  ExitCode failed(const llvm::Twine &why) {
-    reportError(options, "--tune: " + why);
+  /// Says nothing of a trial.
+  ExitCode failed(const CompileState &own, const llvm::Twine &why) {
+    reportError(options, own, "--tune: " + why);
     return kExitFailed;
   }
 
@@ -134,22 +134,22 @@ private:
       return kExitDone;
     llvm::Expected<std::unique_ptr<Jit>> jit = Jit::create(program);
     if (!jit)
-      return failed(llvm::toString(jit.takeError()));
+      return failed(own, llvm::toString(jit.takeError()));
     loaded.jit = std::move(*jit);
     std::string problem;
     loaded.program = load(*loaded.jit->artifact(), problem);
     if (!loaded.program)
-      return failed(problem);
-    return warmUp(loaded);
+      return failed(own, problem);
+    return warmUp(loaded, own);
   }
 
-  ExitCode warmUp(Loaded &loaded) {
+  ExitCode warmUp(Loaded &loaded, const CompileState &own) {
     double first = 0, second = 0;
     std::string problem = loaded.program->run(1, first);
     if (problem.empty())
       problem = loaded.program->run(1, second);
     if (!problem.empty())
-      return failed(problem);
+      return failed(own, problem);
     loaded.ms = second;
     loaded.runs =
         std::max<int64_t>(1, std::llround(kRoundMs / std::max(second, 1e-3)));
@@ -166,7 +166,7 @@ private:
         Loaded &loaded = isSecond ? second : first;
         std::string problem = loaded.program->run(first.runs, ms[isSecond]);
         if (!problem.empty())
-          return failed(problem);
+          return failed(state, problem);
       }
       rounds.ratios.push_back(ms[0] / ms[1]);
       rounds.firstMs.push_back(ms[0] / first.runs);
@@ -237,7 +237,7 @@ private:
     if (compile(*candidate, /*isTrial=*/true) != kExitDone ||
         !candidate->program)
       return kExitDone;
-    ++result.trials;
+    ++trials;
     Rounds rounds;
     for (int count : {kFirstRounds, kMoreRounds, kMoreRounds}) {
       if (ExitCode code = race(*best, *candidate, count, rounds))
@@ -248,7 +248,7 @@ private:
       }
     }
     say(trial, rounds, "kept");
-    ++result.changed;
+    ++changed;
     isKept = true;
     found = std::move(candidate);
     best = found.get();
@@ -275,8 +275,8 @@ private:
     Rounds rounds;
     if (ExitCode code = race(rule, *best, 2 * kMoreRounds, rounds))
       return code;
-    result.ruleMs = median(rounds.firstMs);
-    result.tunedMs = median(rounds.secondMs);
+    ruleMs = median(rounds.firstMs);
+    tunedMs = median(rounds.secondMs);
     return kExitDone;
   }
 
@@ -286,7 +286,8 @@ private:
   llvm::ArrayRef<TargetFactory> factories;
   const LoadTimed &load;
   DecisionTable &table;
-  TuneResult &result;
+  int64_t trials = 0, changed = 0; // programs that were timed, that were kept
+  double ruleMs = 0, tunedMs = 0;  // median of a run
   Clock::time_point begin;
   Loaded *best = nullptr;
   std::unique_ptr<Loaded> found;
@@ -297,7 +298,6 @@ private:
 ExitCode compiler::tune(const Options &options, const CompileState &state,
                         const SharedModel &model,
                         llvm::ArrayRef<TargetFactory> factories,
-                        const LoadTimed &load, DecisionTable &table,
-                        TuneResult &result) {
-  return Tuner(options, state, model, factories, load, table, result).run();
+                        const LoadTimed &load, DecisionTable &table) {
+  return Tuner(options, state, model, factories, load, table).run();
 }

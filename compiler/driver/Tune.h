@@ -36,19 +36,11 @@ public:
 using LoadTimed = std::function<std::unique_ptr<TimedProgram>(
     const sinter_artifact &artifact, std::string &problem)>;
 
-/// What a search found.
-struct TuneResult {
-  int64_t trials = 0;  // programs that were timed
-  int64_t changed = 0; // trials that were kept
-  double ruleMs = 0;   // median time of a run with the rules' decisions
-  double tunedMs = 0;  // with those that were found
-};
-
 /// Searches for about --tune-time seconds and leaves the fastest decisions in
 /// `table`. Prints what it keeps. Reports errors.
 ExitCode tune(const Options &options, const CompileState &state,
               const SharedModel &model, llvm::ArrayRef<TargetFactory> factories,
-              const LoadTimed &load, DecisionTable &table, TuneResult &result);
+              const LoadTimed &load, DecisionTable &table);
 
 } // namespace sinter::compiler
 

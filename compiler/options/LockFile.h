@@ -5,8 +5,8 @@
 // JSON: {"version": 1, "sinter": string, "model": hash, "settings": {..},
 // "decisions": [{"target", "pass", "what", "function", "nodes", "with",
 // "answer", "possible", "rule"}, ..], "program": {"code": hash, "constants":
-// hash, "kernels": {name: hash}}}. `--lockfile` writes it if there is no such
-// file, and else follows it. Users may edit an answer in between.
+// hash, "kernels": {name: hash}}}. `--lockfile` follows a file that exists and
+// creates one that does not. Users may edit its answers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_OPTIONS_LOCKFILE_H
@@ -32,7 +32,7 @@ struct LockFile {
   std::string machine() const;
 };
 
-/// Reads the lock file at `path`; null if there is no such file. Returns what
+/// Reads the lock file at `path`; null if it does not exist. Returns what
 /// is wrong with it, "" if nothing.
 std::string readLockFile(llvm::StringRef path,
                          std::shared_ptr<const LockFile> &file);

@@ -125,7 +125,7 @@ struct Options {
   std::string calibrate;                        // --calibrate: data; "" = none
   std::string stopAfter, dumpPhases, trace, remarks;
   std::string lockfile;                   // --lockfile; "" = none
-  std::shared_ptr<const LockFile> locked; // null: there is no such file yet
+  std::shared_ptr<const LockFile> locked; // null: it does not exist yet
   bool tune = false;
   int64_t tuneSeconds = 120;
   std::string deterministic;    // "none", "run", ...; "" = not given: run

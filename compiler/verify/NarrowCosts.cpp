@@ -204,7 +204,7 @@ std::string NarrowCosts::writePlan(StringRef path, StringRef policy,
       return llvm::all_of(splitNames(node.names),
                           [&](StringRef name) { return kept.contains(name); });
     });
-    if (added.empty()) // casts of ops that are no entry of the plan
+    if (added.empty()) // the other casts belong to no entry of the plan
       break;
     added.resize(std::min(added.size(), std::max<size_t>(1, numKept / 2)));
     before = std::move(kept);

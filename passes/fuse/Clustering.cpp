@@ -29,7 +29,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Clustering.h"
-#include "ir/Decisions.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/KeptStates.h"
@@ -230,10 +229,7 @@ bool Clustering::shallJoin(Operation *op, unsigned number) const {
   for (Operation *user : op->getUsers())
     if (clusters[number].ops.contains(user))
       users.push_back(user);
-  Operation *ops[] = {op};
-  return ir::decide(
-      {.pass = "fuse-loops", .what = "join", .ops = ops, .others = users},
-      /*byRule=*/true, "one-kernel", "apart");
+  return becomeOneKernel("fuse-loops", "join", op, users);
 }
 
 /// Copies `op` and makes the members of the cluster use the copy.
@@ -424,11 +420,8 @@ bool Clustering::tryMerge(unsigned a, unsigned b) {
     return false;
   std::optional<Cluster> merged = mergeClusters(clusters[a], clusters[b]);
   if (!merged || mergingMakesCycle(a, b) ||
-      !ir::decide({.pass = "fuse-loops",
-                   .what = "merge",
-                   .ops = clusters[a].ops.getArrayRef(),
-                   .others = clusters[b].ops.getArrayRef()},
-                  /*byRule=*/true, "one-kernel", "apart"))
+      !becomeOneKernel("fuse-loops", "merge", clusters[a].ops.getArrayRef(),
+                       clusters[b].ops.getArrayRef()))
     return false;
   for (Operation *op : clusters[b].ops)
     clusterOf[op] = a;

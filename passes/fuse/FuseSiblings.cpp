@@ -14,7 +14,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseSiblings.h"
-#include "ir/Decisions.h"
 #include "ir/Remarks.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/FusionInfo.h"
@@ -60,12 +59,6 @@ bool readsTheSame(ir::KernelOp host, ir::KernelOp fusion) {
   });
 }
 
-bool shallShare(Operation *host, Operation *fusion) {
-  return ir::decide(
-      {.pass = "fuse-siblings", .what = "merge", .ops = host, .others = fusion},
-      /*byRule=*/true, "one-kernel", "apart");
-}
-
 struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
   explicit FuseSiblingsPass(const Target *target) : target(target) {}
 
@@ -86,7 +79,8 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
         host = smallestBeside(fusion, [&](ir::KernelOp other) {
           return readsTheSame(other, fusion);
         });
-      if (!host || !shallShare(host, fusion))
+      if (!host || !becomeOneKernel("fuse-siblings", "merge",
+                                    host.getOperation(), fusion.getOperation()))
         continue;
       if (op == host)
         op = host->getNextNode();

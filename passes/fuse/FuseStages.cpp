@@ -13,7 +13,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseStages.h"
-#include "ir/Decisions.h"
 #include "ir/Remarks.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/FusionInfo.h"
@@ -134,12 +133,6 @@ firstStageOf(ir::KernelOp second,
   return nullptr;
 }
 
-bool shallJoin(Operation *first, Operation *second) {
-  return ir::decide(
-      {.pass = "fuse-stages", .what = "join", .ops = first, .others = second},
-      /*byRule=*/true, "one-kernel", "apart");
-}
-
 /// Merges both into one staged kernel in the position of `first` and erases
 /// them.
 void join(ir::KernelOp first, ir::KernelOp second) {
@@ -182,7 +175,9 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
             ir::explain("fuse-stages", "not-fused", other.getLoc(),
                         second.getLoc(), why);
           });
-      if (!first || !shallJoin(first, second))
+      if (!first ||
+          !becomeOneKernel("fuse-stages", "join", first.getOperation(),
+                           second.getOperation()))
         continue;
       join(first, second);
       ++joined;

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Fusion.h"
+#include "ir/Decisions.h"
 #include "ir/Kernel.h"
 #include "ir/Locations.h"
 #include "ir/Rewrites.h"
@@ -37,6 +38,12 @@ int64_t elementsRead(ir::KernelOp fusion) {
   for (Value input : fusion.getInputs())
     elements += ir::tensorType(input).getNumElements();
   return elements;
+}
+
+bool becomeOneKernel(StringRef pass, StringRef what, ArrayRef<Operation *> ops,
+                     ArrayRef<Operation *> others) {
+  return ir::decide({.pass = pass, .what = what, .ops = ops, .others = others},
+                    /*byRule=*/true, "one-kernel", "apart");
 }
 
 bool isNewState(OpOperand &use) {

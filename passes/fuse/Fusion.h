@@ -27,6 +27,12 @@ int64_t elementsRead(ir::KernelOp fusion);
 /// CUDA takes 32,764 bytes.
 constexpr unsigned kMostBuffers = 4000;
 
+/// Whether `ops` and `others`, which a pass would put into one kernel, become
+/// one: a question to others (ir/Decisions.h).
+bool becomeOneKernel(llvm::StringRef pass, llvm::StringRef what,
+                     llvm::ArrayRef<mlir::Operation *> ops,
+                     llvm::ArrayRef<mlir::Operation *> others);
+
 /// Builds, at the builder's insertion point, a kernel of copies of `members`
 /// (definitions before uses) that yields `results`. All uses of the results
 /// outside of it are replaced. The caller erases the members. The location of

@@ -7,6 +7,7 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/inspect/JsonText.h"
+#include "compiler/inspect/run/RunReport.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -17,19 +18,8 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-static std::string numberText(double value) {
-  if (!std::isfinite(value))
-    return "not finite";
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.9g", value);
-  return text;
-}
-
-static std::string shortNumber(double value) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.3g", value);
-  return text;
-}
+/// As the log has it.
+static std::string wholeNumber(double value) { return numberText(value, 9); }
 
 static void compare(SeriesDifference &series, int64_t step, double a,
                     double b) {
@@ -171,13 +161,13 @@ void compiler::printRunDifference(const RunDifference &difference,
     }
     os << "differs in " << series.numDifferent << " of " << series.numCompared
        << noun << ", first at step " << series.firstStep << ": "
-       << numberText(series.firstA) << ", " << numberText(series.firstB);
+       << wholeNumber(series.firstA) << ", " << wholeNumber(series.firstB);
     if (std::isfinite(series.largest))
-      os << "; relatively at most " << shortNumber(series.largest);
+      os << "; relatively at most " << numberText(series.largest, 3);
     else
       os << "; only one is finite";
     os << ", at step " << series.largestStep << ": "
-       << numberText(series.largestA) << ", " << numberText(series.largestB)
+       << wholeNumber(series.largestA) << ", " << wholeNumber(series.largestB)
        << "\n";
   }
   if (difference.series.empty())

@@ -216,7 +216,7 @@ llvm::Error RunLog::read(StringRef text) {
     ++number;
     if (line.empty())
       continue;
-    // What nests deeply is no record.
+    // Records do not nest deeply.
     if (line.count('{') + line.count('[') < 16 && takeRecord(line)) {
       ++numRecords;
       continue;

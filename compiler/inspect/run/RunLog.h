@@ -78,7 +78,7 @@ public:
   std::vector<RunEvaluation> evaluations;
   std::vector<RunEvent> events;
 
-  size_t numOtherLines = 0;  // that are no records
+  size_t numOtherLines = 0;  // not records
   size_t firstOtherLine = 0; // counted from 1
   bool isCut = false;        // the last line is incomplete
   int64_t numMissing = 0;    // steps between the first and the last

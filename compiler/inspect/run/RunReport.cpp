@@ -19,13 +19,13 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-static std::string numberText(double value) {
+std::string compiler::numberText(double value, int digits) {
   if (value == kMissing)
     return "-";
   if (!std::isfinite(value))
     return "not finite";
   char text[40];
-  std::snprintf(text, sizeof(text), "%.6g", value);
+  std::snprintf(text, sizeof(text), "%.*g", digits, value);
   return text;
 }
 

@@ -29,6 +29,9 @@ struct ColumnSummary {
 };
 ColumnSummary summarize(const Run &run, const std::vector<double> &column);
 
+/// A number of a log: "-" if it is missing, "not finite".
+std::string numberText(double value, int digits = 6);
+
 /// Facts of a run with texts, in the order in which they are shown.
 std::vector<std::pair<std::string, std::string>> runFacts(const Run &run);
 

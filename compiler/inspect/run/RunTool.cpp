@@ -90,8 +90,8 @@ static Request splitRequest(llvm::ArrayRef<std::string> args) {
   return request;
 }
 
-// A word that is no run among runs is an error of this command, not another
-// command.
+// If one of the files is a run, the command is for runs, and any other file is
+// an error.
 bool compiler::asksForRuns(llvm::ArrayRef<std::string> args) {
   const Request request = splitRequest(args);
   // The report of a folder with checkpoints alone is about its states.

@@ -342,17 +342,18 @@ class Check:
                "a damaged page says nothing")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(check, name):
+    """Runs a class of checks with the options of the command line."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__.splitlines()[0])
     parser.add_argument("--inspect", default="sinter-inspect")
     parser.add_argument("--models", required=True)
     parser.add_argument("--work", required=True, help="folder for the pages")
     parser.add_argument("--screenshots")
     try:
-        Check(parser.parse_args()).run()
+        check(parser.parse_args()).run()
     except (PageError, subprocess.CalledProcessError) as problem:
-        sys.exit(f"page: error: {problem}")
+        sys.exit(f"{name}: error: {problem}")
 
 
 if __name__ == "__main__":
-    main()
+    main(Check, "page")

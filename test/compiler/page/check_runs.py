@@ -6,16 +6,14 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
   check_runs.py --inspect=sinter-inspect --models=test/models --work=FOLDER [--screenshots=FOLDER]
 """
 
-import argparse
 import json
 import math
 import os
 import subprocess
-import sys
 import time
 
-from browser import Browser, PageError
-from check_page import Check, expect
+from browser import Browser
+from check_page import Check, expect, main
 
 
 def writeLog(path, steps, rate, resumesAt=None, bad=()):
@@ -189,17 +187,5 @@ class CheckRuns(Check):
             server.wait()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--inspect", default="sinter-inspect")
-    parser.add_argument("--models", required=True)
-    parser.add_argument("--work", required=True, help="folder for the pages")
-    parser.add_argument("--screenshots")
-    try:
-        CheckRuns(parser.parse_args()).run()
-    except (PageError, subprocess.CalledProcessError) as problem:
-        sys.exit(f"runs: error: {problem}")
-
-
 if __name__ == "__main__":
-    main()
+    main(CheckRuns, "runs")
