@@ -107,9 +107,7 @@ WAVES = [Wave(50, list(rows("""mlp train 64 fp32,bf16
                                bert infer 32 bf16
                                vit infer 32 bf16"""))),
          Wave(10, list(rows("mlp train 64 fp32,bf16")), "accuracy"),
-         Wave(5, list(rows("""resnet50 train 64 tf32
-                              gpt2 train 8 tf32
-                              bert-mlm train 32 tf32"""))),
+         Wave(5, list(rows("resnet50 train 64 tf32"))),
          Wave(5, list(rows("""mlp train 128 fp32,bf16
                               bert-384 infer 1,32 bf16"""))),
          Wave(15, list(rows("resnet50 train 256 bf16")), "large"),
