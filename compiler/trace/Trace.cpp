@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/trace/Trace.h"
 
+#include "compiler/trace/RelativeNumbers.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Compression.h"
@@ -80,11 +82,15 @@ static void writeStep(const TraceStep &step, llvm::raw_ostream &os) {
        << remark.text.size() << "\n"
        << remark.text << "\n";
   for (const TraceChange &change : step.changes) {
-    if (change.text.empty())
+    if (change.text.empty()) {
       os << "gone " << encoded(change.symbol) << "\n";
-    else
-      os << "op " << encoded(change.symbol) << " " << change.text.size() << "\n"
-         << change.text << "\n";
+      continue;
+    }
+    std::optional<std::string> relative = relativeNumbers(change.text);
+    const std::string &text = relative ? *relative : change.text;
+    os << (relative ? "op " : "plain ") << encoded(change.symbol) << " "
+       << text.size() << "\n"
+       << text << "\n";
   }
 }
 
@@ -146,11 +152,18 @@ static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
     step.changes.push_back({decoded(words[1]), ""});
     return true;
   }
-  if (words[0] != "op" || words.size() != 3)
+  bool isPlain = words[0] == "plain";
+  if ((words[0] != "op" && !isPlain) || words.size() != 3)
     return false;
   TraceChange &change = step.changes.emplace_back();
   change.symbol = decoded(words[1]);
-  return takeBytes(rest, words[2], change.text);
+  if (!takeBytes(rest, words[2], change.text))
+    return false;
+  if (isPlain)
+    return true;
+  std::optional<std::string> absolute = absoluteNumbers(change.text);
+  change.text = absolute.value_or("");
+  return absolute.has_value();
 }
 
 // The decompressed text of a file; what is wrong with it goes to `problem`.

@@ -4,7 +4,7 @@
 //
 // A trace is the history of a module: after each pass, the text of every
 // top-level op that it changed, the rewrites that led there, and the remarks of
-// the pass. A file has the line "sinter-trace 2", a line with the size of the
+// the pass. A file has the line "sinter-trace 3", a line with the size of the
 // rest in bytes, and the rest compressed by zstd. The rest is text:
 //
 //   model BYTES               then a newline and BYTES bytes, here and below
@@ -12,6 +12,8 @@
 //   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
 //   remark PASS KIND COUNT NODES NODES FUNCTION BYTES
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
+//                             with relative numbers (RelativeNumbers.h)
+//   plain SYMBOL BYTES        the same with the numbers that MLIR printed
 //   gone SYMBOL
 //
 // NODES are names with commas between them. The first pass is "import import":
@@ -64,7 +66,7 @@ struct TraceStep {
 
 struct Trace {
   /// Every trace begins with this line.
-  static constexpr llvm::StringLiteral kMagic = "sinter-trace 2\n";
+  static constexpr llvm::StringLiteral kMagic = "sinter-trace 3\n";
   /// How traces of other versions begin, too.
   static constexpr llvm::StringLiteral kAnyVersion = "sinter-trace ";
 
