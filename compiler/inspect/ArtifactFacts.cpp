@@ -145,7 +145,8 @@ json::Array compiler::jsonNodes(StringRef label) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-double compiler::contractionFlops(const sinter_command &command) {
+// The multiplications and additions of a contraction; 0 for other commands.
+static double contractionFlops(const sinter_command &command) {
   double flops = 0;
   if (command.kind == SINTER_CMD_MATMUL) {
     const auto &matmul = *command.matmul.params;
@@ -173,6 +174,81 @@ double compiler::contractionFlops(const sinter_command &command) {
     }
     flops = products * 2.0 * p.batch * p.heads * pairs * p.depth;
   }
+  return flops;
+}
+
+// Of one post-op for each element of the result, as passes::flopsOf counts the
+// op that it stands for.
+static double flopsOfElement(uint32_t kind) {
+  switch (kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+  case SINTER_POST_RELU:
+  case SINTER_POST_RELU_BITS:
+  case SINTER_POST_SIGMOID:
+  case SINTER_POST_TANH:
+  case SINTER_POST_SCALE:
+  case SINTER_POST_BIAS_GRAD:
+  case SINTER_POST_CHANNEL_SUM:
+    return 1;
+  case SINTER_POST_CLIP:  // a minimum and a maximum
+  case SINTER_POST_SWISH: // a sigmoid and a product
+  case SINTER_POST_CHANNEL_SQUARES:
+    return 2;
+  case SINTER_POST_GELU_ERF:
+  case SINTER_POST_HARD_SWISH:
+    return 5;
+  case SINTER_POST_GELU_TANH:
+    return 9;
+  case SINTER_POST_GELU_TANH_GRAD:
+    return 18;
+  default: // stores and selections
+    return 0;
+  }
+}
+
+static double postOpFlops(llvm::ArrayRef<sinter_post_op> postOps,
+                          double elements, double elementsOfA,
+                          double elementsOfB) {
+  double flops = 0;
+  for (const sinter_post_op &postOp : postOps)
+    flops += postOp.kind == SINTER_POST_A_SUM ? elementsOfA
+             : postOp.kind == SINTER_POST_B_SUM
+                 ? elementsOfB
+                 : elements * flopsOfElement(postOp.kind);
+  return flops;
+}
+
+static double postOpFlops(const sinter_matmul &matmul) {
+  double batches = 1, m = matmul.m, n = matmul.n, k = matmul.k;
+  uint32_t rank = std::min<uint32_t>(matmul.batchRank, SINTER_MAX_BATCH_DIMS);
+  for (uint32_t d = 0; d < rank; ++d)
+    batches *= matmul.batch[d];
+  uint32_t count = std::min<uint32_t>(matmul.numPostOps, SINTER_MAX_POST_OPS);
+  return postOpFlops({matmul.postOps, count}, batches * m * n, batches * m * k,
+                     batches * k * n);
+}
+
+static double postOpFlops(const sinter_conv &conv) {
+  bool isForward = conv.direction == SINTER_CONV_FORWARD;
+  double elements = conv.batch * (isForward ? conv.filters : conv.channels);
+  uint32_t rank = std::min<uint32_t>(conv.spatialRank, SINTER_MAX_SPATIAL_DIMS);
+  for (uint32_t d = 0; d < rank; ++d)
+    elements *= isForward ? conv.outputDims[d] : conv.inputDims[d];
+  uint32_t count = std::min<uint32_t>(conv.numPostOps, SINTER_MAX_POST_OPS);
+  return postOpFlops({conv.postOps, count}, elements, 0, 0);
+}
+
+KernelFlops compiler::callFlops(const sinter_command &command) {
+  KernelFlops flops;
+  if (!isContraction(command.kind))
+    return flops;
+  flops.contractions[dtypeName(contractionDtype(command))] =
+      contractionFlops(command);
+  if (command.kind == SINTER_CMD_MATMUL)
+    flops.other = postOpFlops(*command.matmul.params);
+  else if (command.kind == SINTER_CMD_CONV)
+    flops.other = postOpFlops(*command.conv.params);
   return flops;
 }
 
@@ -230,13 +306,6 @@ double KernelFlops::total() const {
   return sum;
 }
 
-double KernelFlops::narrow() const {
-  double sum = 0;
-  for (auto &[dtype, flops] : contractions)
-    sum += dtype == "bfloat16" || dtype == "float16" ? flops : 0;
-  return sum;
-}
-
 std::map<std::string, KernelFlops>
 compiler::kernelFlops(const sinter_artifact &artifact) {
   std::map<std::string, KernelFlops> result;
@@ -276,9 +345,12 @@ EntryTotals compiler::total(const sinter_artifact &artifact,
     if (!isContraction(command.kind))
       continue;
     ++totals.calls;
-    double flops = contractionFlops(command);
-    totals.flops += flops;
-    totals.flopsByDtype[dtypeName(contractionDtype(command))] += flops;
+    KernelFlops own = callFlops(command);
+    totals.otherFlops += own.other;
+    for (auto &[dtype, flops] : own.contractions) {
+      totals.flops += flops;
+      totals.flopsByDtype[dtype] += flops;
+    }
   }
   return totals;
 }

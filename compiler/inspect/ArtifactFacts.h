@@ -63,8 +63,6 @@ std::string arenaText(const sinter_artifact &artifact,
 /// The bytes of the blocks that hold the states, summed over all places.
 uint64_t stateBytes(const sinter_artifact &artifact);
 
-/// The multiplications and additions of a contraction; 0 for other commands.
-double contractionFlops(const sinter_command &command);
 /// Whether it counts as a contraction: products, convolutions and attention.
 bool isContraction(uint32_t kind);
 /// The dtype in which a contraction multiplies.
@@ -84,19 +82,21 @@ std::string kernelText(const llvm::json::Object *table,
                        const sinter_artifact &artifact, llvm::StringRef kernel,
                        llvm::StringRef otherwise);
 
-/// The floating-point operations of one launch of a kernel, by the manifest.
+/// The floating-point operations of one launch of a kernel or one library call.
 struct KernelFlops {
   std::map<std::string, double> contractions; // by dtype
   double other = 0;
   double total() const;
-  double narrow() const; // contractions of 16-bit floats
 };
+/// Of a library call: its contraction, and what its post-ops compute, counted
+/// as passes/Flops.h counts ops. Zero for other commands.
+KernelFlops callFlops(const sinter_command &command);
 /// Of each kernel by its name; empty if the manifest does not say.
 std::map<std::string, KernelFlops> kernelFlops(const sinter_artifact &artifact);
 
 struct EntryTotals {
   double flops = 0;      // of contractions, in libraries and in kernels
-  double otherFlops = 0; // of all else in kernels
+  double otherFlops = 0; // of all else in kernels, and of post-ops
   unsigned launches = 0, calls = 0;
   llvm::SetVector<uint32_t> kernels;
   std::map<std::string, double> flopsByDtype; // of contractions

@@ -17,6 +17,7 @@
 #include "compiler/inspect/InspectOptions.h"
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelCode.h"
+#include "compiler/inspect/LockReport.h"
 #include "compiler/inspect/ModelDiff.h"
 #include "compiler/inspect/TraceDiff.h"
 
@@ -225,6 +226,14 @@ public:
       printDifference(difference, request_.all, os_);
   }
 
+  void add(const LockDifference &difference) {
+    isSame_ &= difference.empty();
+    if (request_.json)
+      json_["lock"] = differenceJson(difference);
+    else
+      printDifference(difference, os_);
+  }
+
   void noteTarget(const llvm::Twine &line) {
     isSame_ = false;
     if (request_.json)
@@ -311,6 +320,17 @@ static int diffTraceFiles(Side &a, Side &b, Report &report) {
   return report.print(*a.options);
 }
 
+static int diffLockFiles(Side &a, Side &b, Report &report) {
+  std::shared_ptr<const LockFile> locks[2];
+  Side *sides[] = {&a, &b};
+  for (auto [side, lock] : llvm::zip(sides, locks))
+    if (std::string wrong = readLockFile(side->options->model, lock);
+        !wrong.empty())
+      return inspectError(wrong);
+  report.add(diffLocks(*locks[0], *locks[1]));
+  return report.print(*a.options);
+}
+
 int compiler::diffFiles(llvm::ArrayRef<std::string> args,
                         llvm::ArrayRef<TargetFactory> targets) {
   Request request = splitRequest(args);
@@ -328,10 +348,16 @@ int compiler::diffFiles(llvm::ArrayRef<std::string> args,
   if (isTrace != (b.kind == FileKind::Trace))
     return inspectError((isTrace ? a : b).fileName() +
                         " is a trace, the other file is not");
+  bool isLock = a.kind == FileKind::Lock;
+  if (isLock != (b.kind == FileKind::Lock))
+    return inspectError((isLock ? a : b).fileName() +
+                        " is a lock file, the other file is not");
   if (std::string flag = idleFlag(request, a, b); !flag.empty())
     return inspectError(flag + ": has no effect on what is not compiled now");
   if (isTrace)
     return diffTraceFiles(a, b, report);
+  if (isLock)
+    return diffLockFiles(a, b, report);
   bool areModels = a.kind == FileKind::Model && b.kind == FileKind::Model;
   std::map<std::string, std::string> newNames;
   if (areModels) {

@@ -28,6 +28,12 @@ FileKind compiler::fileKindOf(StringRef path) {
       llvm::MemoryBuffer::getFileSlice(path, Trace::kAnyVersion.size(), 0);
   if (start && (*start)->getBuffer() == Trace::kAnyVersion)
     return FileKind::Trace;
+  if (start && (*start)->getBuffer().starts_with("{")) {
+    auto text = llvm::MemoryBuffer::getFile(path);
+    if (text && (*text)->getBuffer().contains("\"decisions\"") &&
+        (*text)->getBuffer().contains("\"sinter\""))
+      return FileKind::Lock;
+  }
   llvm::file_magic magic;
   bool isElf = !llvm::identify_magic(path, magic) &&
                magic >= llvm::file_magic::elf &&

@@ -15,6 +15,7 @@ enum class FileKind {
   Trace,   // of --trace
   Program, // a library or trainer, or another ELF file
   Weights, // a checkpoint, a folder with checkpoints, or a .safetensors file
+  Lock,    // of --lockfile
   Run,     // a log of a training run, or a folder with one
 };
 

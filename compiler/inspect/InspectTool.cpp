@@ -18,6 +18,7 @@
 #include "compiler/inspect/GraphReport.h"
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelTool.h"
+#include "compiler/inspect/LockReport.h"
 #include "compiler/inspect/PlacementView.h"
 #include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceTool.h"
@@ -167,6 +168,18 @@ static int inspectCheckpoint(const InspectOptions &inspect,
     return inspectError(llvm::toString(checkpoint.takeError()));
   return printReport(options, [&](llvm::raw_ostream &os) {
     reportCheckpoint(*checkpoint, inspect.json, os);
+  });
+}
+
+static int inspectLock(const InspectOptions &inspect, const Options &options) {
+  if (inspect.command != "summary" || inspect.llvm)
+    return inspectError(shown(options.model) +
+                        ": holds decisions only; summary and diff take it");
+  std::shared_ptr<const LockFile> lock;
+  if (std::string wrong = readLockFile(options.model, lock); !wrong.empty())
+    return inspectError(wrong);
+  return printReport(options, [&](llvm::raw_ostream &os) {
+    reportLock(*lock, inspect.json, os);
   });
 }
 
@@ -407,6 +420,8 @@ int compiler::sinterInspect(int argc, char **argv,
     return inspectError(inspect.command + ": " + shown(options->model) +
                         " is a training run; summary, log, show, diff, view "
                         "and serve take runs");
+  if (kind == FileKind::Lock)
+    return inspectLock(inspect, *options);
   if (kind == FileKind::Weights)
     return inspectCheckpoint(inspect, *options);
   return kind == FileKind::Program ? inspectBinary(inspect, *options)

@@ -26,7 +26,8 @@ struct KernelUse {
   llvm::SetVector<StringRef> nodes;
   const sinter_kernel_desc *kernel = nullptr; // on a GPU; null: no launch
   // Of all calls.
-  double flops = 0, bytesRead = 0, bytesWritten = 0, seconds = 0;
+  KernelFlops flops;
+  double bytesRead = 0, bytesWritten = 0, seconds = 0;
 };
 
 using Uses = llvm::MapVector<StringRef, KernelUse>;
@@ -57,23 +58,19 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
 }
 
 // Adds the work of one command, and its least time if there are peaks.
-static void addWork(const sinter_command &command, const KernelFlops &kernel,
+static void addWork(const sinter_command &command, const KernelFlops &flops,
                     const MachinePeaks *peaks, KernelUse &use) {
-  double flops = kernel.total() + contractionFlops(command), bytes = 0;
-  double narrow = kernel.narrow();
+  double bytes = 0;
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     double size = command.slices[i].sizeBytes;
     (i < command.numReads ? use.bytesRead : use.bytesWritten) += size;
     bytes += size;
   }
-  if (isContraction(command.kind)) {
-    uint32_t dtype = contractionDtype(command);
-    if (dtype == SINTER_BF16 || dtype == SINTER_F16)
-      narrow += contractionFlops(command);
-  }
-  use.flops += flops;
+  use.flops.other += flops.other;
+  for (auto &[dtype, count] : flops.contractions)
+    use.flops.contractions[dtype] += count;
   if (peaks && command.numSlices)
-    use.seconds += bestTime(*peaks, bytes, flops, narrow).best(*peaks);
+    use.seconds += bestTime(*peaks, bytes, flops).best(*peaks);
 }
 
 // The peaks of each place's target, the only one being that of place 0; empty
@@ -96,7 +93,7 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
         use.kernel = &artifact.kernels[command.launch.kernel];
       ++use.calls;
       ++use.callsOfEntry[entry.name];
-      addWork(command, isLaunch ? flops[name.str()] : KernelFlops(),
+      addWork(command, isLaunch ? flops[name.str()] : callFlops(command),
               peaks.empty() ? nullptr
                             : &peaks[artifact.numPlaces ? command.place : 0],
               use);
@@ -118,7 +115,7 @@ static json::Object useJson(StringRef name, const KernelUse &use,
   json::Object object{
       {"name", jsonText(name)},      {"kind", use.kind},
       {"calls", use.calls},          {"entries", std::move(callsOfEntry)},
-      {"nodes", std::move(nodes)},   {"flops", use.flops},
+      {"nodes", std::move(nodes)},   {"flops", use.flops.total()},
       {"bytes_read", use.bytesRead}, {"bytes_written", use.bytesWritten}};
   if (hasTimes)
     object["best_us"] = 1e6 * use.seconds;
@@ -136,7 +133,7 @@ static void printUse(StringRef name, const KernelUse &use, bool hasTimes,
      << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls);
   if (hasTimes)
     os << llvm::format("%9.3g us ", 1e6 * use.seconds);
-  os << llvm::format("%8.3g FLOPs ", use.flops)
+  os << llvm::format("%8.3g FLOPs ", use.flops.total())
      << llvm::right_justify(rt::bytesText(use.bytesRead + use.bytesWritten), 10)
      << "  " << (use.kernel ? launchText(*use.kernel) : "")
      << firstNames(use.nodes.getArrayRef()) << "\n";
@@ -159,12 +156,18 @@ static void report(const sinter_artifact &artifact, const Peaks &peaks,
     os << json::Value(std::move(list)) << "\n";
     return;
   }
+  KernelFlops all;
+  for (auto &[name, use] : uses) {
+    all.other += use.flops.other;
+    for (auto &[dtype, count] : use.flops.contractions)
+      all.contractions[dtype] += count;
+  }
   std::set<std::string> shownSources;
   for (const MachinePeaks &own : peaks)
     if (shownSources.insert(own.source).second)
-      os << llvm::format("times at best, at %.4g GB/s and %.4g GFLOP/s, ",
-                         own.bytesPerSecond / 1e9, own.flopsPerSecond / 1e9)
-         << own.source << "\n";
+      os << llvm::format("times at best, at %.4g GB/s and ",
+                         own.bytesPerSecond / 1e9)
+         << ratesText(ratesOf(own, all)) << ", " << own.source << "\n";
 }
 
 void compiler::reportKernels(const sinter_artifact &artifact, bool json,

@@ -255,9 +255,14 @@ static void countCode(const Program &program, KernelView &view,
 // Why no kernel is called `name`, or fits it; `calls` do.
 static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
   if (!calls.empty())
-    return inspectError(quoted(name) + " is computed by " +
-                        shown(calls[0].name) + ", a " + calls[0].kind +
-                        ", which has no code of its own");
+    return inspectError(
+        quoted(name) + (calls[0].kind == name ? " is " : " is computed by ") +
+        shown(calls[0].name) +
+        (calls[0].kind == name ? "" : ", a " + calls[0].kind) +
+        (calls.size() > 1 && calls[0].kind == name
+             ? " and " + std::to_string(calls.size() - 1) +
+                   " more library calls, which have no code of their own"
+             : ", which has no code of its own"));
   return inspectError("no kernel and no node is called " + quoted(name) +
                       "; 'kernels' without a name lists them");
 }
@@ -322,7 +327,11 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
                   llvm::all_of(views, [&](const KernelView &view) {
                     return view.computes(request.name);
                   });
-    if (views.size() > 1 && !isNode)
+    // Of a kind of library call, all are meant.
+    bool isKind = llvm::any_of(views, [&](const KernelView &view) {
+      return !view.kernel && view.kind == request.name;
+    });
+    if (views.size() > 1 && !isNode && !isKind)
       return failToChoose(views, request.name);
     // What does most of a node's work comes first.
     llvm::stable_sort(views, [](const KernelView &a, const KernelView &b) {

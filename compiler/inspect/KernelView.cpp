@@ -96,9 +96,7 @@ std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
       view.nodes.assign(nodes.begin(), nodes.end());
-      if (isContraction(command.kind))
-        view.flops.contractions[dtypeName(contractionDtype(command))] =
-            contractionFlops(command);
+      view.flops = callFlops(command);
       list.push_back(std::move(view));
     }
   return list;
@@ -115,11 +113,21 @@ std::vector<KernelView> compiler::findKernels(llvm::ArrayRef<KernelView> views,
   auto isPart = [&](const KernelView &view) {
     return StringRef(view.name).contains(name);
   };
+  // A kind of library call, as the list of all names it: its calls, and kernels
+  // with it in their name.
+  auto isKind = [&](const KernelView &view) {
+    return !view.kernel && view.kind == name;
+  };
+  auto isKindOrPart = [&](const KernelView &view) {
+    return view.kernel ? isPart(view) : isKind(view);
+  };
+  bool namesKind = llvm::any_of(views, isKind);
   std::vector<KernelView> found;
   for (llvm::function_ref<bool(const KernelView &)> fits :
        {llvm::function_ref<bool(const KernelView &)>(isName),
         llvm::function_ref<bool(const KernelView &)>(hasNode),
-        llvm::function_ref<bool(const KernelView &)>(isPart),
+        namesKind ? llvm::function_ref<bool(const KernelView &)>(isKindOrPart)
+                  : llvm::function_ref<bool(const KernelView &)>(isPart),
         llvm::function_ref<bool(const KernelView &)>(hasPartOfNode)}) {
     for (const KernelView &view : views)
       if (fits(view))
@@ -138,8 +146,7 @@ bool KernelView::computes(StringRef node) const {
 }
 
 BestTime KernelView::best(const MachinePeaks &peaks) const {
-  return bestTime(peaks, bytesRead + bytesWritten, flops.total(),
-                  flops.narrow());
+  return bestTime(peaks, bytesRead + bytesWritten, flops);
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,10 +177,11 @@ static void printTimes(const KernelView &view, const MachinePeaks &peaks,
   BestTime time = view.best(peaks);
   os << "best     "
      << llvm::format("%.3g us, bound by %s: memory %.3g us (%.4g GB/s), "
-                     "arithmetic %.3g us (%.4g GFLOP/s)",
+                     "arithmetic %.3g us (",
                      1e6 * time.best(peaks), time.bound(peaks),
                      1e6 * time.memory, peaks.bytesPerSecond / 1e9,
-                     1e6 * time.arithmetic, peaks.flopsPerSecond / 1e9);
+                     1e6 * time.arithmetic)
+     << ratesText(ratesOf(peaks, view.flops)) << ")";
   if (peaks.secondsPerLaunch > 0)
     os << llvm::format(", launch %.3g us", 1e6 * peaks.secondsPerLaunch);
   os << "; " << peaks.source;
@@ -241,13 +249,16 @@ static json::Array textsJson(llvm::ArrayRef<std::string> texts) {
 static json::Object timesJson(const KernelView &view,
                               const MachinePeaks &peaks) {
   BestTime time = view.best(peaks);
+  const std::vector<std::pair<std::string, double>> rates =
+      ratesOf(peaks, view.flops);
   return json::Object{{"best_us", 1e6 * time.best(peaks)},
                       {"memory_us", 1e6 * time.memory},
                       {"arithmetic_us", 1e6 * time.arithmetic},
                       {"launch_us", 1e6 * peaks.secondsPerLaunch},
                       {"bound", time.bound(peaks)},
                       {"bytes_per_second", peaks.bytesPerSecond},
-                      {"flops_per_second", peaks.flopsPerSecond},
+                      {"flops_per_second", rates.front().second},
+                      {"flops_type", rates.front().first},
                       {"source", peaks.source}};
 }
 

@@ -43,8 +43,10 @@ std::vector<KernelView> kernelViews(const sinter_artifact &artifact);
 /// Every command of `artifact` that reads or writes and is not a launch.
 std::vector<KernelView> callViews(const sinter_artifact &artifact);
 
-/// Those whose name is `name` or has it as a part, or that compute a node of
-/// that name or with it as a part: the first of these that any kernel fits.
+/// Those whose name is `name`, that compute a node of that name, whose name has
+/// it as a part, or that compute a node with it as a part: the first of these
+/// that any kernel fits. The kind of a library call, such as "conv", is a part
+/// of the names of all its calls.
 std::vector<KernelView> findKernels(llvm::ArrayRef<KernelView> views,
                                     llvm::StringRef name);
 

@@ -5,7 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/MachinePeaks.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Threading.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 
 #include <algorithm>
@@ -99,8 +102,9 @@ static MachinePeaks measureCpu() {
   // AMX against multiply-adds in AVX-512, as measured on one chip.
   constexpr double kMatrixUnits = 14;
   bool hasMatrixUnits = llvm::sys::getHostCPUFeatures().lookup("amx-bf16");
-  peaks.narrowPerSecond =
-      peaks.flopsPerSecond * (hasMatrixUnits ? kMatrixUnits : 1);
+  if (hasMatrixUnits)
+    peaks.contractionsPerSecond["bfloat16"] =
+        peaks.flopsPerSecond * kMatrixUnits;
   // More than the last cache of most machines gives to one process.
   size_t size = (size_t(96) << 20) / threads;
   std::vector<std::vector<char>> from(threads), to(threads);
@@ -116,16 +120,19 @@ static MachinePeaks measureCpu() {
   peaks.bytesPerSecond = 2.0 * size * threads / std::max(seconds, 1e-9);
   peaks.cacheBytes = std::max<double>(sysconf(_SC_LEVEL2_CACHE_SIZE),
                                       sysconf(_SC_LEVEL3_CACHE_SIZE));
-  peaks.source = "measured on this machine, " + std::to_string(threads) +
-                 (threads == 1 ? " thread" : " threads") +
-                 (hasMatrixUnits ? "; 16-bit products 14 times as fast" : "");
+  peaks.source =
+      "measured on this machine, " + std::to_string(threads) +
+      (threads == 1 ? " thread" : " threads") +
+      (hasMatrixUnits ? "; products of bfloat16 stated as 14 times as fast"
+                      : "");
   return peaks;
 }
 
 MachinePeaks compiler::machinePeaks(bool isHost) {
   if (isHost)
     return measureCpu();
-  return {4.3e12, 67e12, 790e12, 1.3e-6, 50 << 20, "stated for an H200"};
+  return {4.3e12, 67e12,    {{"float16", 790e12}, {"bfloat16", 790e12}},
+          1.3e-6, 50 << 20, "stated for an H200"};
 }
 
 double BestTime::best(const MachinePeaks &peaks) const {
@@ -138,9 +145,44 @@ const char *BestTime::bound(const MachinePeaks &peaks) const {
   return memory >= arithmetic ? "memory" : "arithmetic";
 }
 
+std::pair<std::string, double>
+MachinePeaks::rateOf(const std::string &dtype) const {
+  auto found = contractionsPerSecond.find(dtype);
+  if (found == contractionsPerSecond.end())
+    return {"float32", flopsPerSecond};
+  return *found;
+}
+
 BestTime compiler::bestTime(const MachinePeaks &peaks, double bytes,
-                            double flops, double narrow) {
-  return {bytes / peaks.bytesPerSecond,
-          (flops - narrow) / peaks.flopsPerSecond +
-              narrow / peaks.narrowPerSecond};
+                            const KernelFlops &flops) {
+  double arithmetic = flops.other / peaks.flopsPerSecond;
+  for (auto &[dtype, count] : flops.contractions)
+    arithmetic += count / peaks.rateOf(dtype).second;
+  return {bytes / peaks.bytesPerSecond, arithmetic};
+}
+
+std::vector<std::pair<std::string, double>>
+compiler::ratesOf(const MachinePeaks &peaks, const KernelFlops &flops) {
+  std::map<std::pair<std::string, double>, double> counts;
+  counts[{"float32", peaks.flopsPerSecond}] = flops.other;
+  for (auto &[dtype, count] : flops.contractions)
+    counts[peaks.rateOf(dtype)] += count;
+  std::vector<std::pair<std::string, double>> rates;
+  for (auto &[rate, count] : counts)
+    if (count > 0 || counts.size() == 1)
+      rates.push_back(rate);
+  llvm::stable_sort(rates, [&](const auto &a, const auto &b) {
+    return counts[a] > counts[b];
+  });
+  return rates;
+}
+
+std::string
+compiler::ratesText(llvm::ArrayRef<std::pair<std::string, double>> rates) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto [i, rate] : llvm::enumerate(rates))
+    os << (i ? ", " : "") << llvm::format("%.4g", rate.second / 1e9)
+       << (i ? " in " : " GFLOP/s in ") << rate.first;
+  return text;
 }

@@ -6,17 +6,22 @@
 #ifndef SINTER_COMPILER_INSPECT_MACHINEPEAKS_H
 #define SINTER_COMPILER_INSPECT_MACHINEPEAKS_H
 
-#include <string>
+#include "compiler/inspect/ArtifactFacts.h"
 
 namespace sinter::compiler {
 
 struct MachinePeaks {
-  double bytesPerSecond = 0;   // reads and writes of the main memory together
-  double flopsPerSecond = 0;   // float32, without matrix units
-  double narrowPerSecond = 0;  // contractions of 16-bit floats
+  double bytesPerSecond = 0; // reads and writes of the main memory together
+  double flopsPerSecond = 0; // float32, without matrix units
+  /// Operations of contractions by the dtype of their operands. A dtype that
+  /// is not here is multiplied as float32.
+  std::map<std::string, double> contractionsPerSecond;
   double secondsPerLaunch = 0; // that depends on the launch before it
   double cacheBytes = 0;       // of the largest cache; what fits is faster
   std::string source;          // what these are the figures of
+
+  /// The type in which contractions of `dtype` are multiplied, and its rate.
+  std::pair<std::string, double> rateOf(const std::string &dtype) const;
 };
 
 /// Of the host: measured on all cores, in some 0.1 s. Of GPUs, simulated ones
@@ -31,10 +36,16 @@ struct BestTime {
   const char *bound(const MachinePeaks &peaks) const;
 };
 
-/// The least time for this work: `narrow` of the operations are contractions of
-/// 16-bit floats.
-BestTime bestTime(const MachinePeaks &peaks, double bytes, double flops,
-                  double narrow);
+/// The least time for this work.
+BestTime bestTime(const MachinePeaks &peaks, double bytes,
+                  const KernelFlops &flops);
+
+/// The types in which `flops` are computed and the operations per second of
+/// each, the one with most operations first; float32 alone without operations.
+std::vector<std::pair<std::string, double>> ratesOf(const MachinePeaks &peaks,
+                                                    const KernelFlops &flops);
+/// "7.9e+05 GFLOP/s in bfloat16, 6.7e+04 in float32".
+std::string ratesText(llvm::ArrayRef<std::pair<std::string, double>> rates);
 
 } // namespace sinter::compiler
 

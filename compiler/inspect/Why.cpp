@@ -55,6 +55,7 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
           StringRef(remark.text).split('@').second.split(':').first;
       commands_.push_back({remark.text, entry.str(),
                            head.ends_with(" launch") ? target.str() : "",
+                           head.ends_with(" launch") ? "" : target.str(),
                            remark.nodes});
     }
 }
@@ -269,11 +270,19 @@ Answer WhyIndex::whyKernel(StringRef name) const {
   Answer answer;
   Numbers own;
   for (auto [number, command] : llvm::enumerate(commands_))
-    if (command.kernel == name)
+    if (command.kernel == name || command.kind == name)
       own.insert(number);
   if (own.empty()) {
-    answer.problem = "the program has no kernel " + quoted(name.str()) +
-                     "; 'sinter-inspect kernels' lists them";
+    llvm::SetVector<StringRef> kinds;
+    for (const Command &command : commands_)
+      if (!command.kind.empty())
+        kinds.insert(command.kind);
+    answer.problem =
+        "the program has no kernel " + quoted(name.str()) +
+        (kinds.empty() ? std::string()
+                       : ", and no other commands than " +
+                             llvm::join(kinds.getArrayRef(), ", ")) +
+        "; 'sinter-inspect kernels' lists them";
     return answer;
   }
   llvm::SetVector<StringRef> nodes;

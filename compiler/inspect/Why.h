@@ -52,6 +52,7 @@ private:
     std::string text;   // "command 3 of @main: launch k0_add"
     std::string entry;  // "main"
     std::string kernel; // "k0_add"; "" for others
+    std::string kind;   // of others: "conv"
     llvm::ArrayRef<std::string> nodes;
   };
   using Numbers = llvm::SmallSetVector<size_t, 2>;

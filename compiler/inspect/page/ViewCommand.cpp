@@ -23,6 +23,7 @@
 #include "compiler/inspect/run/RunPage.h"
 #include "compiler/inspect/run/RunTool.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -175,6 +176,23 @@ static int addMachineCode(Compilation &compilation, PageProgram &program) {
     if (std::string text = code.x86(*view.kernel); !text.empty())
       program.code["asm"][view.name] = std::move(text);
   }
+  // The page names calls after their nodes. Those of the same nodes, as a
+  // product and its gradients, are one line with the sums of them.
+  struct Work {
+    double flops = 0, read = 0, written = 0;
+  };
+  std::map<std::string, Work> calls;
+  for (const KernelView &view : callViews(artifact)) {
+    Work &work = calls[view.kind + " " + llvm::join(view.nodes, ", ")];
+    work.flops += view.flops.total();
+    work.read += view.bytesRead;
+    work.written += view.bytesWritten;
+  }
+  for (const auto &[name, work] : calls)
+    program.kernels[utf8(name)] =
+        json::Object{{"bytes read of all uses", work.read},
+                     {"bytes written of all uses", work.written},
+                     {"FLOPs of all uses", work.flops}};
   return kExitDone;
 }
 

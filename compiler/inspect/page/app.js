@@ -14,7 +14,7 @@ class App {
       this.sides.push(new Side(this, new Program(program), parent));
     this.side = this.sides[0];
     this.ir = new IrPane(this, byId('irTab'));
-    this.memory = new MemoryChart(this, byId('memoryCanvas'), byId('peak'));
+    this.memories = []; // a chart for each device
     this.search = new Search(this);
     this.kernels = new KernelPanes(this);
     this.runs = data.runs ? new RunView(data) : null;
@@ -60,7 +60,7 @@ class App {
     document.addEventListener('keydown', event => this.pageKey(event));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       this.sides.forEach(side => side.view.draw());
-      this.memory.draw();
+      this.drawMemory();
       this.drawTicks();
     });
     new ResizeObserver(() => this.drawTicks()).observe(byId('ticks'));
@@ -83,7 +83,7 @@ class App {
     for (const [tab, id] of Object.entries(ids))
       byId(id).hidden = tab !== name;
     if (name === 'memory')
-      this.memory.draw();
+      this.drawMemory();
     if (name === 'ir')
       this.ir.show();
     if (tabs === 'mainTabs')
@@ -193,25 +193,36 @@ class App {
     }
   }
 
+  get memory() { return this.memories[0]; }
+  drawMemory() { this.memories.forEach(chart => chart.draw()); }
+
   fillMemory() {
-    const {program} = this.side, select = byId('program');
-    const plans = [];
-    for (const plan of program.plans())
-      for (const place of new Set([0, ...plan.arena.map(buffer => buffer.place)]))
-        plans.push({plan, place});
+    const {program} = this.side, select = byId('program'), plans = program.plans();
     if (this.plansOf !== program) {
       this.plansOf = program;
-      select.replaceChildren(...plans.map(({plan, place}, i) => element('option', {value: i}, `@${plan.symbol}${place ? ` device ${place}` : ''}`)));
-      const largest = plans.reduce((best, each, i) => each.plan.commands.length > (plans[best] ? plans[best].plan.commands.length : 0) ? i : best, 0);
-      select.value = String(largest);
+      select.replaceChildren(...plans.map(({symbol}, i) => element('option', {value: i}, '@' + symbol)));
+      select.value = String(plans.reduce((best, plan, i) => plan.commands.length > plans[best].commands.length ? i : best, 0));
     }
-    const chosen = plans[Number(select.value) || 0];
-    if (chosen && (this.memory.plan !== chosen.plan || this.memory.place !== chosen.place))
-      this.memory.set(chosen.plan, chosen.place);
-    else if (!chosen)
-      this.memory.set(null, 0);
-    byId('memoryTotals').textContent = chosen ? `arena ${bytesText(Math.max(0, ...this.memory.buffers.map(b => b.offset + b.size)))}, peak ${bytesText(Math.max(0, ...this.memory.live))} live, ${chosen.plan.commands.length} commands` : 'no plan';
-    this.memory.draw();
+    const plan = plans[Number(select.value) || 0] || null;
+    if (this.memoryOf !== plan)
+      this.showMemory(plan);
+    this.drawMemory();
+  }
+
+  // A picture for each device that keeps values of the plan.
+  showMemory(plan) {
+    this.memoryOf = plan;
+    const places = plan ? [...new Set(plan.arena.map(buffer => buffer.place))].sort((a, b) => a - b) : [];
+    byId('memoryBody').replaceChildren();
+    this.memories = (places.length ? places : [0]).map((place, i) => {
+      const canvas = element('canvas', {tabindex: 0, 'aria-label': `Memory over time, device ${place}`});
+      const peak = element('div', {class: 'peak', ...(i ? {} : {id: 'peak'})});
+      byId('memoryBody').append(element('div', {class: 'device'}, element('div', {class: 'picture'}, canvas), peak));
+      const chart = new MemoryChart(this, canvas, peak, places.length > 1);
+      chart.set(plan, place);
+      return chart;
+    });
+    byId('memoryTotals').textContent = plan ? this.memories.map(chart => chart.totals()).join('; ') + `; ${plan.commands.length} commands` : 'no plan';
   }
 
   // Shows the code of a kernel. Its nodes are selected, unless one of them is.
@@ -273,7 +284,7 @@ class App {
     this.sides.forEach(side => side.view.draw());
     fillSelection(this, byId('selectionTab'));
     this.ir.show();
-    this.memory.draw();
+    this.drawMemory();
   }
 
   selectOp(side, id) {

@@ -110,8 +110,25 @@ class Chart {
     }
     if (low > high)
       [low, high] = [this.isLog ? 0.1 : 0, 1];
+    [low, high] = this.withoutOutliers(curves, low, high);
     const room = low === high ? Math.abs(low) / 2 || 1 : (high - low) * 0.05;
     [this.y0, this.y1] = this.isLog ? [low / 1.1, high * 1.1] : [low - room, high + room];
+  }
+
+  // Of a spec with percentiles: from the 5th to the 95th, and half as much on both sides. The first steps
+  // are slow, and would take most of the axis.
+  withoutOutliers(curves, low, high) {
+    this.outliers = 0;
+    if (!this.spec.byPercentiles)
+      return [low, high];
+    const values = curves.flatMap(({curve}) => curve.mean.filter((value, i) => value !== null && curve.x[i] >= this.x0 && curve.x[i] <= this.x1));
+    values.sort((a, b) => a - b);
+    if (values.length < 20)
+      return [low, high];
+    const at = share => values[Math.round(share * (values.length - 1))], room = (at(0.95) - at(0.05)) / 2;
+    [low, high] = [Math.max(low, at(0.05) - room), Math.min(high, at(0.95) + room)];
+    this.outliers = values.filter(value => value < low || value > high).length;
+    return [low, high];
   }
 
   draw() {
@@ -163,7 +180,7 @@ class Chart {
     context.textBaseline = 'top';
     context.fillStyle = colors.text;
     context.font = '600 12px system-ui, sans-serif';
-    context.fillText(this.spec.title + (this.isLog ? ', log scale' : ''), 8, 4);
+    context.fillText(this.spec.title + (this.isLog ? ', log scale' : '') + (this.outliers ? ` (${this.outliers} points out of sight)` : ''), 8, 4);
     context.font = '11px system-ui, sans-serif';
   }
 

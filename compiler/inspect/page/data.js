@@ -204,6 +204,17 @@ class Program {
     return this.removedBy;
   }
 
+  // The names of the states, which inputs of functions bear.
+  stateNames() {
+    if (!this.states) {
+      this.states = new Set();
+      for (const text of this.strings)
+        for (const match of text.matchAll(/sinter\.state = @?(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))/g))
+          this.states.add(match[1] || match[2]);
+    }
+    return this.states;
+  }
+
   rewrites(number) {
     return this.steps[number].rewrites.map(([name, symbol, nodes, before, after]) => ({
       name: this.strings[name], symbol: this.strings[symbol], nodes: nodes.map(i => this.strings[i]),

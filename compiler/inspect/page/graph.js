@@ -59,7 +59,9 @@ class GraphNode {
 }
 
 class Graph {
-  constructor(ops) {
+  // `states`: the names of the program's states.
+  constructor(ops, states = new Set()) {
+    this.states = states;
     this.byKey = new Map();
     this.leaves = [];
     this.top = []; // what is in no kernel
@@ -250,7 +252,7 @@ class Graph {
   // Which part of a training step an op belongs to. A gradient bears the names
   // of its forward node; it depends on the loss.
   roles() {
-    const states = new Set();
+    const states = new Set(this.states);
     for (const leaf of this.leaves)
       if (leaf.label === 'state')
         leaf.nodes.forEach(name => states.add(name));
@@ -265,11 +267,14 @@ class Graph {
       }
       if (!hasLoss || leaf.argument !== undefined)
         continue;
-      const fromLoss = leaf.inputs.some(from => from.role === 'loss' || from.role === 'backward' || from.role === 'optimizer');
+      const fromLoss = leaf.inputs.some(from => from.role === 'loss' || /backward|optimizer/.test(from.role));
+      // Of an update, nodes of the model are those of gradients that are fused with it.
+      const isUpdate = leaf.nodes.some(name => /^<(optimizer|clip|ema)/.test(name) || states.has(name)) || /_update$/.test(leaf.label);
+      const hasGradients = fromLoss && leaf.nodes.some(name => !name.startsWith('<') && !states.has(name));
       if (isPart(leaf, '<loss>') && leaf.nodes.length === 1)
         leaf.role = 'loss';
-      else if (leaf.nodes.some(name => /^<(optimizer|clip|ema)/.test(name) || states.has(name)) || /_update$/.test(leaf.label))
-        leaf.role = 'optimizer';
+      else if (isUpdate)
+        leaf.role = hasGradients ? 'backward and optimizer' : 'optimizer';
       else if (fromLoss)
         leaf.role = 'backward';
       else if (isPart(leaf, '<loss>'))
@@ -282,7 +287,7 @@ class Graph {
   place(node) {
     let parent = this.root;
     node.role = node.isGroup ? lastLeaf(node).role : node.role;
-    if (node.role === 'backward' || node.role === 'optimizer')
+    if (/backward|optimizer/.test(node.role))
       parent = this.subgroup(parent, node.role);
     const names = node.nodes.filter(name => !name.startsWith('<'));
     if (node.argument === undefined && node.role !== 'optimizer')

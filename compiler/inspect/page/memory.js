@@ -22,7 +22,8 @@ function axisSteps(most, count, isBytes) {
 }
 
 class MemoryChart {
-  constructor(app, canvas, peakPane) {
+  constructor(app, canvas, peakPane, isOneOfSeveral) {
+    this.isOneOfSeveral = isOneOfSeveral;
     this.app = app;
     this.canvas = canvas;
     this.peakPane = peakPane;
@@ -53,6 +54,12 @@ class MemoryChart {
     this.peak = this.live.indexOf(Math.max(...this.live, 0));
     this.fillPeak();
     this.draw();
+  }
+
+  // "arena 3.0 KiB, peak 2.0 KiB live", with the device if there are several.
+  totals() {
+    return (this.isOneOfSeveral ? `device ${this.place}: ` : '') +
+      `arena ${bytesText(Math.max(0, ...this.buffers.map(b => b.offset + b.size)))}, peak ${bytesText(Math.max(0, ...this.live))} live`;
   }
 
   // The time of a command's begin and end: microseconds of a profile, else one
@@ -123,7 +130,7 @@ class MemoryChart {
     context.fillText(this.plan.micros.length ? 'time of the profile, us' : 'command', (AXIS_LEFT + this.width) / 2, this.bottom + 19);
     context.textAlign = 'left';
     context.textBaseline = 'bottom';
-    context.fillText('bytes of the arena', AXIS_LEFT, this.top - 3);
+    context.fillText('bytes of the arena' + (this.isOneOfSeveral ? ` of device ${this.place}` : ''), AXIS_LEFT, this.top - 3);
   }
 
   drawBuffers(context, colors) {

@@ -6,7 +6,7 @@ const PRECISION_COLORS = {
   f64: '#7a4fc9', f32: '#3b6fd4', tf32: '#2a93a8', f16: '#3f9152', bf16: '#8a9a2c', f8: '#c98a1b', i64: '#8b6a4e',
   i32: '#a5785a', i8: '#c0612b', i4: '#c0392b', i1: '#7d8794',
 };
-const ROLE_COLORS = {forward: '#3b6fd4', loss: '#c98a1b', backward: '#b23a78', optimizer: '#3f9152'};
+const ROLE_COLORS = {forward: '#3b6fd4', loss: '#c98a1b', backward: '#b23a78', 'backward and optimizer': '#7a4fc9', optimizer: '#3f9152'};
 const RUN_COLORS = {'library call': '#3b6fd4', 'generated kernel': '#0f8a8a', 'copy or fill': '#c98a1b', 'no command': '#7d8794'};
 const DEVICE_COLORS = ['#3b6fd4', '#c0612b', '#3f9152', '#7a4fc9', '#0f8a8a', '#b23a78'];
 

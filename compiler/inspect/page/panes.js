@@ -360,7 +360,7 @@ function fillOverview(app, pane) {
                   ['remarks', program.steps.reduce((sum, step) => sum + step.remarks.length, 0)]];
     for (const plan of program.plans()) {
       const launches = plan.commands.filter(command => command.op.kind === 'exec.launch').length;
-      rows.push([`@${plan.symbol}`, `${plan.commands.length} commands, ${launches} launches, peak ${bytesText(Math.max(0, ...plan.live(0)))}`]);
+      rows.push([`@${plan.symbol}`, `${plan.commands.length} commands, ${launches} launches, peak ${[...new Set([0, ...plan.arena.map(buffer => buffer.place)])].sort((a, b) => a - b).map(place => bytesText(Math.max(0, ...plan.live(place)))).join(' + ')}`]);
     }
     const table = element('table');
     for (const [name, value] of rows)

@@ -20,9 +20,21 @@ function placeOfAddress() {
   return {step: step === null ? null : Number(step), symbol: words.get('function'), names: words.getAll('node')};
 }
 
+// The last step with a function that has an op of a node; plans have only commands. -1 if none has.
+function lastStepOf(program, name) {
+  for (let step = program.steps.length - 1; step >= 0; --step)
+    for (const {name: symbol, kind} of program.symbols(step))
+      if (kind === 'func.func' && program.ops(symbol, step).some(op => op.nodes.includes(name)))
+        return step;
+  return -1;
+}
+
 function openPlace(app, {step, symbol, names}) {
   if (!app.side)
     return;
+  // An address that names a node alone is about the node and its ops, not only its kernels.
+  if (step === null && symbol === null && names.length === 1)
+    step = Math.max(0, lastStepOf(app.side.program, names[0]));
   if (Number.isInteger(step))
     app.goTo(step);
   if (symbol !== app.side.symbol && app.side.symbols().some(({name}) => name === symbol))

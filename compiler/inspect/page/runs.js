@@ -11,8 +11,8 @@ const RUN_CHARTS = [
   {key: 'lr', title: 'Learning rate', text: chartNumber, canLog: true},
   {key: 'grad_norm', title: 'Norm of the gradient', text: chartNumber, isSmoothed: true, canLog: true},
   {key: 'weight_norm', title: 'Norm of the weights', text: chartNumber, canLog: true},
-  {key: 'rows_per_second', title: 'Throughput, rows/s', text: chartNumber},
-  {key: 'steps_per_second', title: 'Throughput, steps/s', text: chartNumber},
+  {key: 'rows_per_second', title: 'Throughput, rows/s', text: chartNumber, byPercentiles: true},
+  {key: 'steps_per_second', title: 'Throughput, steps/s', text: chartNumber, byPercentiles: true},
   {key: 'loss_scale', title: 'Loss scale', text: chartNumber, canLog: true},
   {key: 'host_peak_bytes', title: 'Memory of the host, peak so far', text: bytes => bytesText(bytes)},
 ];
@@ -142,8 +142,8 @@ class RunView {
   fillNumbers(pane) {
     const table = (rows, values) => {
       const head = element('tr', {}, element('th'), ...this.runs.map(run => element('th', {}, shown(run.title))));
-      return element('table', {}, head, ...rows.map(name => element('tr', {}, element('td', {class: 'faint'}, shown(name)),
-                     ...this.runs.map(run => element('td', {}, shown(values(run, name)))))));
+      return element('div', {class: 'wide'}, element('table', {}, head, ...rows.map(name => element('tr', {}, element('td', {class: 'faint'}, shown(name)),
+                     ...this.runs.map(run => element('td', {}, shown(values(run, name))))))));
     };
     const facts = this.runs.map(run => new Map(run.facts));
     const names = [...new Set(this.runs.flatMap(run => run.facts.map(([name]) => name)))];
@@ -153,13 +153,18 @@ class RunView {
       pane.append(element('h2', {}, 'Notes'), listOf(notes, note => shown(note)));
     this.fillEvents(pane);
     const settings = [...new Set(this.runs.flatMap(run => Object.keys(run.settings)))].sort();
-    const isSame = name => new Set(this.runs.map(run => run.settings[name])).size === 1;
+    // A setting that some runs do not have is not a difference between them.
+    const isSame = name => new Set(this.runs.map(run => run.settings[name]).filter(value => value !== undefined)).size === 1;
+    const isEverywhere = name => this.runs.every(run => run.settings[name] !== undefined);
     const value = (run, name) => run.settings[name] ?? '-';
-    const different = settings.filter(name => !isSame(name)), same = settings.filter(isSame);
+    const different = settings.filter(name => !isSame(name)), same = settings.filter(name => isSame(name) && isEverywhere(name));
+    const alone = settings.filter(name => isSame(name) && !isEverywhere(name));
     if (different.length)
       pane.append(element('h2', {}, 'Settings that differ'), table(different, value));
     if (same.length)
       pane.append(element('details', {}, element('summary', {}, `${this.runs.length > 1 ? 'Equal settings' : 'Settings'} (${same.length})`), table(same, value)));
+    if (alone.length)
+      pane.append(element('details', {}, element('summary', {}, `Settings that only some runs have (${alone.length})`), table(alone, value)));
     for (const report of this.reports) {
       const users = this.runs.filter(run => run.settings.build === report.build_id).map(run => shown(run.title));
       pane.append(element('h2', {}, shown(report.title)),
@@ -173,7 +178,10 @@ class RunView {
         .sort((a, b) => a.mark.step - b.mark.step);
     if (!events.length)
       return;
-    pane.append(element('h2', {}, `Events (${events.length})`), listOf(events, ({run, mark}) => [
+    const total = this.runs.reduce((sum, run) => sum + Object.entries(run.mark_counts).reduce((own, [kind, count]) => own + (kind === 'checkpoint' ? 0 : count), 0), 0);
+    const listed = events.slice(0, MOST_LISTED);
+    pane.append(element('h2', {}, `Events (${total})`),
+                listed.length < total ? element('p', {class: 'faint'}, `The first ${listed.length} are shown.`) : '', listOf(listed, ({run, mark}) => [
       element('a', {onclick: () => this.showStep(run, mark.step)}, `step ${mark.step}`), ' ',
       (this.runs.length > 1 ? `${shown(run.title)}: ` : '') + shown(mark.text)]));
   }

@@ -56,7 +56,7 @@ class Side {
     this.shownSymbol = this.symbol;
     if (!isSame) {
       const selected = this.selected && this.selected.key;
-      this.graph = new Graph(ops);
+      this.graph = new Graph(ops, program.stateNames());
       this.selected = this.graph.byKey.get(selected) || null;
     }
     const isKept = keep && isNamedSame && last && last.leaves.length && last.isPlan === this.graph.isPlan;

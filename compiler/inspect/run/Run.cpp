@@ -291,6 +291,21 @@ std::vector<size_t> Run::skipped() const {
   return places;
 }
 
+std::vector<std::string> Run::missingNotes() const {
+  std::vector<std::string> notes;
+  constexpr size_t kMostParts = 3;
+  for (auto [first, last] : llvm::ArrayRef(log.missing).take_front(kMostParts))
+    notes.push_back(
+        first == last ? "step " + std::to_string(first) + " is not in this log"
+                      : "steps " + std::to_string(first) + " to " +
+                            std::to_string(last) + " are not in this log");
+  if (log.missing.size() > kMostParts)
+    notes.push_back("in all, " + std::to_string(log.numMissing) + " steps in " +
+                    std::to_string(log.missing.size()) +
+                    " parts are not in this log");
+  return notes;
+}
+
 std::vector<std::string> Run::notes() const {
   std::vector<std::string> notes;
   auto plural = [](int64_t count, StringRef noun) {
@@ -306,8 +321,7 @@ std::vector<std::string> Run::notes() const {
         plural(log.numOtherLines, "line") +
         (log.numOtherLines == 1 ? " is no record" : " are no records") +
         " (first: line " + std::to_string(log.firstOtherLine) + ")");
-  if (log.numMissing > 0)
-    notes.push_back("has no records of " + plural(log.numMissing, "step"));
+  llvm::append_range(notes, missingNotes());
   for (const RunEvent &event : log.events)
     if (event.kind == RunEvent::Kind::Rewind)
       notes.push_back(event.text + "; the later records count");

@@ -58,6 +58,9 @@ struct Run {
   /// Places in log.steps where the program skipped the update because of the
   /// loss scale.
   std::vector<size_t> skipped() const;
+  /// A line for each part of the steps that the log does not have; of many
+  /// parts the first ones, and a line about all.
+  std::vector<std::string> missingNotes() const;
   /// One line for each thing that is wrong or missing.
   std::vector<std::string> notes() const;
   /// "done at step 100", "interrupted ...", or that the log does not say.

@@ -231,9 +231,13 @@ llvm::Error RunLog::read(StringRef text) {
   if (numRecords == 0)
     return llvm::createStringError(
         "has no record of a training run; expected the file of --log-json");
-  if (!steps.empty())
-    numMissing =
-        steps.back() - steps.front() + 1 - static_cast<int64_t>(steps.size());
+  int64_t before = 0;
+  for (int64_t step : steps) {
+    if (step > before + 1)
+      missing.emplace_back(before + 1, step - 1);
+    numMissing += step - before - 1;
+    before = step;
+  }
   for (std::vector<double> &column : columns_)
     if (!column.empty())
       column.resize(steps.size(), kMissing);

@@ -81,8 +81,10 @@ public:
   size_t numOtherLines = 0;  // not records
   size_t firstOtherLine = 0; // counted from 1
   bool isCut = false;        // the last line is incomplete
-  int64_t numMissing = 0;    // steps between the first and the last
-  int64_t numMadeAgain = 0;  // records that later ones replaced
+  int64_t numMissing = 0;    // steps before the last that have no record
+  /// The first and the last step of each part that has no record.
+  std::vector<std::pair<int64_t, int64_t>> missing;
+  int64_t numMadeAgain = 0; // records that later ones replaced
   /// The last record {"start":...}; null without --log-stats.
   const llvm::json::Object *start() const;
   /// The last event of the log, if it is an end.

@@ -9,6 +9,7 @@
 #include "compiler/inspect/run/RunReport.h"
 
 #include <cmath>
+#include <map>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -17,7 +18,8 @@ namespace json = llvm::json;
 
 /// As many as the widest screen has pixels.
 static constexpr size_t kMostBuckets = 4096;
-/// The page lists so many steps of a kind; more would be one line.
+/// The page has so many marks of a kind; more would be one line. It says how
+/// many there are.
 static constexpr size_t kMostMarks = 1000;
 
 /// Six significant digits, which is more than a screen shows; the rest would
@@ -119,11 +121,11 @@ json::Array Buckets::steps() const {
 }
 
 /// Steps with something to see: {"kind", "step", "text"}.
-static json::Array marksOf(const Run &run) {
+static json::Array marksOf(const Run &run, json::Object &counts) {
   json::Array marks;
-  size_t count = 0;
+  std::map<StringRef, int64_t> known;
   auto add = [&](StringRef kind, int64_t step, StringRef text) {
-    if (count++ < kMostMarks)
+    if (size_t(known[kind]++) < kMostMarks)
       marks.push_back(
           json::Object{{"kind", kind}, {"step", step}, {"text", utf8(text)}});
   };
@@ -136,17 +138,16 @@ static json::Array marksOf(const Run &run) {
     isFirst &= event.kind != RunEvent::Kind::Start;
   }
   const std::vector<double> &losses = run.log.column(StepField::Loss);
-  count = 0;
   for (size_t i = 0; i < losses.size(); ++i)
     if (!std::isfinite(losses[i]))
       add("not finite", run.log.steps[i], "the loss is not finite");
-  count = 0;
   for (size_t place : run.skipped())
     add("skipped", run.log.steps[place],
         "skipped: gradients were not finite at this loss scale");
-  count = 0;
   for (int64_t step : run.savedSteps)
     add("checkpoint", step, "checkpoint");
+  for (auto &[kind, count] : known)
+    counts[kind] = count;
   return marks;
 }
 
@@ -163,10 +164,13 @@ json::Object compiler::runPageJson(const Run &run) {
         StepField::WeightNorm, StepField::LossScale, StepField::HostPeakBytes})
     add(keyOf(field), log.column(field));
   add(run.batch() ? "rows_per_second" : "steps_per_second", run.throughput());
+  json::Object counts;
+  json::Array marks = marksOf(run, counts);
   json::Object object{
       {"title", utf8(run.title)},    {"steps", log.steps.size()},
       {"bucket", buckets.size()},    {"at", buckets.steps()},
-      {"curves", std::move(curves)}, {"marks", marksOf(run)}};
+      {"curves", std::move(curves)}, {"marks", std::move(marks)}};
+  object["mark_counts"] = std::move(counts);
   if (const std::vector<double> &epochs = log.column(StepField::Epoch);
       !epochs.empty()) {
     // How far each step is in its epoch.

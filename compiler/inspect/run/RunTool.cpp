@@ -176,6 +176,10 @@ int compiler::inspectRuns(llvm::ArrayRef<std::string> args) {
        << "\n";
   } else if (request.command == "show") {
     printEpochs(runs, os);
+    for (const Run &run : runs)
+      for (const std::string &note : run.missingNotes())
+        os << "note: " << (runs.size() > 1 ? shown(run.title) + ": " : "")
+           << note << "\n";
   } else {
     printRuns(runs, os);
     if (hasCheckpoint)

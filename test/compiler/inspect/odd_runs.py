@@ -96,12 +96,16 @@ def mixed(folder):
     """Lines of other writers, gaps, fields that only some records have."""
     path = folder.write("mixed.json", records(1, 2) + "epoch 1 done\n\n[1, 2]\n{}\n" + record(5, grad_norm=2.5) +
                         '{"step":"x"}\n' + record(6, grad_norm=None))
+    # A run that was resumed into a new log.
+    late = folder.write("late.json", record(13) + record(14))
+    for command in ("log", "show"):
+        expect("steps 1 to 12 are not in this log" in inspect(command, late), inspect(command, late))
     summary = json.loads(inspect("log", path, "--json"))
     expect(summary["steps"] == 4 and summary["missing_steps"] == 2 and summary["other_lines"] == 4, summary)
     expect(summary["fields"]["grad_norm"]["first"] == {"step": 5, "value": 2.5} and
            summary["fields"]["grad_norm"]["not_finite"] == 1, summary)
     text = inspect("log", path)
-    expect("4 lines are no records (first: line 3)" in text and "has no records of 2 steps" in text, text)
+    expect("4 lines are no records (first: line 3)" in text and "steps 3 to 4 are not in this log" in text, text)
     deep = folder.write("deep.json", records(1, 2) + '{"step":' + "[" * 100000 + "\n" + records(3, 3))
     expect(json.loads(inspect("log", deep, "--json"))["steps"] == 3, "a line that nests deeply")
     strange = folder.write("<b>&'\x1b[31m.json", records(1, 3))

@@ -200,6 +200,11 @@ class Check:
         step = next(each for each in plan if each["name"] == "step")
         browser.run("document.getElementById('program').value = [...document.getElementById('program').options]"
                     ".find(o => o.text === '@step').value, app.fillMemory()")
+        roles = browser.run("app.side.graph.leaves.map(leaf => [leaf.role, leaf.nodes.filter(name => "
+                            "!name.startsWith('<') && !app.side.program.stateNames().has(name)).length])")
+        expect(all(count == 0 for role, count in roles if role == "optimizer") and
+               any(role == "backward and optimizer" for role, count in roles),
+               f"updates that are fused with gradients are not told from updates: {roles}")
         arena = browser.run("Math.max(...app.memory.buffers.map(b => b.offset + b.size))")
         expect(0 <= step["arena_bytes"] - arena < 256,
                f"the chart's arena has {arena} bytes, the plan {step['arena_bytes']}")
@@ -214,6 +219,19 @@ class Check:
         browser.open(url + "#pass=9&function=eval&node=/3/Conv")
         expect(browser.run("[app.side.step, app.side.symbol, app.names.join()]") == [9, "eval", "/3/Conv"],
                "the address does not choose pass, function and node")
+        browser.open("about:blank", "true")
+        browser.open(url + "#node=/3/Conv")
+        expect(browser.run("app.names.join() === '/3/Conv' && !app.side.graph.isPlan && app.side.selected.nodes.includes('/3/Conv')"),
+               "an address with a node alone does not show its ops")
+        expect(browser.run("Object.keys(app.side.program.kernelFacts).some(name => name.startsWith('conv ') && "
+                           "app.side.program.kernels().some(kernel => kernel.name === name))"), "no call of the page has its work")
+        places = self.view("places.html", self.model("lenet.onnx"), "--batch=2", "--target=sim", "--place=.*Tanh.*=cpu")
+        browser.open(places)
+        browser.run("app.openMain('memory')")
+        expect(browser.run("app.memories.map(chart => chart.place)") == [0, 1] and
+               all(part in browser.run("byId('memoryTotals').textContent") for part in ("device 0: arena", "device 1: arena")),
+               "not each device has a picture of its memory")
+        browser.open(url)
         browser.run("location.hash = 'pass=12'")
         browser.wait("app.side.step === 12")
         self.settled(browser, "memory")

@@ -47,6 +47,8 @@ class CheckRuns(Check):
             self.charts(browser, url)
             self.pointer(browser)
             self.strange(browser)
+            self.events(browser)
+            self.narrow(browser)
             self.mixed(browser)
             self.long(browser)
             self.serve(browser)
@@ -138,6 +140,50 @@ class CheckRuns(Check):
         expect(browser.run("window.hit === undefined && !document.querySelector('img, td b, td i, td script')"),
                "a name became markup")
         self.settled(browser, "strange")
+
+    def events(self, browser):
+        """The number of all events, settings of one run alone, and an axis without the first slow steps."""
+        writeLog(self.path("bad.json"), 1600, 0.1, bad=range(1, 1301))
+        path = self.path("bare.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"step":1,"epoch":0,"loss":1,"lr":1}\n')
+        browser.open(self.view("events.html", self.path("bad.json"), path))
+        text = browser.run("document.getElementById('runNumbers').textContent")
+        for part in ("Events (2600)", "The first 200 are shown.", "Settings that only some runs have"):
+            expect(part in text, f"the numbers do not show {part!r}")
+        expect("Settings that differ" not in text, "settings of one run alone are called differences")
+        got = browser.run("(() => { const chart = app.runs.charts.find(c => c.spec.byPercentiles); [chart.x0, chart.x1] = [0, 1e9];"
+                          "const mean = Array.from({length: 100}, (_, i) => i < 4 ? 1 : 1000 + i % 7);"
+                          "chart.scale([{curve: {x: mean.map((_, i) => i), mean, points: []}}]); return [chart.y0, chart.outliers]; })()")
+        expect(got[0] > 990 and got[1] == 4, f"the axis begins at {got[0]}, {got[1]} outliers")
+        self.settled(browser, "events")
+
+    def narrow(self, browser):
+        """At 700 pixels nothing overlaps and nothing is cut."""
+        browser.open(self.view("narrow.html", self.model("lenet.onnx"), "--batch=2", self.path("first.json"),
+                               self.path("second.json")))
+        browser._send("Emulation.setDeviceMetricsOverride", width=700, height=900, deviceScaleFactor=1, mobile=False)
+        for tab in ("graph", "memory", "kernels", "runs"):
+            browser.run(f"app.openMain('{tab}')")
+            wrong = browser.run("""(() => {
+              const wrong = [];
+              const box = e => e.getBoundingClientRect();
+              for (const e of document.querySelectorAll('header > *, nav > *, .bar > *, main > *, aside, canvas, footer'))
+                if (box(e).width && (box(e).right > 700.5 || box(e).left < -0.5))
+                  wrong.push(`${e.tagName} ${e.id} from ${box(e).left} to ${box(e).right}`);
+              for (const bar of document.querySelectorAll('header, nav, .bar, main, #runsBody, .device')) {
+                const list = [...bar.children].filter(e => box(e).width && box(e).height);
+                list.forEach((a, i) => list.slice(i + 1).forEach(b => {
+                  if (box(a).left < box(b).right - 1 && box(b).left < box(a).right - 1 &&
+                      box(a).top < box(b).bottom - 1 && box(b).top < box(a).bottom - 1)
+                    wrong.push(`${a.id || a.tagName} and ${b.id || b.tagName} overlap`);
+                }));
+              }
+              return wrong; })()""")
+            expect(not wrong, f"{tab} at 700 pixels: {wrong}")
+            self.shot(browser, "narrow-" + tab)
+        browser._send("Emulation.clearDeviceMetricsOverride")
+        self.settled(browser, "narrow")
 
     def mixed(self, browser):
         """A model and a run in one page."""

@@ -1,0 +1,221 @@
+//===- LockReport.cpp - what a lock file says -----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/LockReport.h"
+
+#include "compiler/base/Text.h"
+#include "compiler/inspect/JsonText.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+using Facts = std::vector<LockDifference::Fact>;
+
+// A text, or a list of texts separated by commas.
+static std::string textOf(const json::Value *value) {
+  if (!value)
+    return "";
+  if (auto text = value->getAsString())
+    return text->str();
+  const json::Array *list = value->getAsArray();
+  if (!list)
+    return llvm::formatv("{0}", *value);
+  std::string text;
+  for (const json::Value &each : *list)
+    text += (text.empty() ? "" : ", ") + textOf(&each);
+  return text;
+}
+
+static std::string textOf(const json::Object &object, StringRef key) {
+  return textOf(object.get(key));
+}
+
+// "cpu fuse-loops: merge"
+static std::string kindOf(const json::Object &decision) {
+  std::string target = textOf(decision, "target");
+  return (target.empty() ? "" : target + " ") + textOf(decision, "pass") +
+         ": " + textOf(decision, "what");
+}
+
+// "@main: /a, /b with /c"
+static std::string placeOf(const json::Object &decision) {
+  std::string text =
+      "@" + textOf(decision, "function") + ": " + textOf(decision, "nodes");
+  std::string with = textOf(decision, "with");
+  return with.empty() ? text : text + " with " + with;
+}
+
+static std::vector<const json::Object *> decisionsOf(const LockFile &lock) {
+  std::vector<const json::Object *> list;
+  for (const json::Value &value : lock.decisions())
+    if (const json::Object *decision = value.getAsObject())
+      list.push_back(decision);
+  return list;
+}
+
+void compiler::reportLock(const LockFile &lock, bool json,
+                          llvm::raw_ostream &os) {
+  if (json) {
+    os << json::Value(json::Object(lock.contents)) << "\n";
+    return;
+  }
+  std::map<std::string, std::vector<const json::Object *>> kinds;
+  std::vector<const json::Object *> decisions = decisionsOf(lock);
+  size_t numOthers = 0;
+  for (const json::Object *decision : decisions) {
+    kinds[kindOf(*decision)].push_back(decision);
+    numOthers += decision->get("rule") != nullptr;
+  }
+  std::string cpu = lock.machine();
+  os << "compiler   " << shown(textOf(lock.contents, "sinter"))
+     << "\nCPU        " << (cpu.empty() ? "not recorded" : shown(cpu)) << "\n";
+  std::map<std::string, std::string> settings;
+  for (const auto &[name, value] : lock.section("settings"))
+    settings[StringRef(name).str()] = textOf(&value);
+  settings.erase("machine");
+  for (auto &[name, value] : settings)
+    os << "setting    " << shown(name) << " = " << shown(value) << "\n";
+  os << "decisions  " << decisions.size() << ", " << numOthers
+     << " of them not by rule\n";
+  for (auto &[kind, list] : kinds) {
+    os << shown(kind) << " (" << list.size() << ")\n";
+    for (const json::Object *decision : list) {
+      os << "  " << llvm::left_justify(shown(textOf(*decision, "answer")), 14)
+         << " " << shown(placeOf(*decision), 600);
+      if (decision->get("rule"))
+        os << "; by rule " << shown(textOf(*decision, "rule"));
+      os << "\n";
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What differs
+//===----------------------------------------------------------------------===//
+
+bool LockDifference::empty() const {
+  return settings.empty() && decisions.empty() && onlyInA.empty() &&
+         onlyInB.empty() && program.empty();
+}
+
+using Texts = std::map<std::string, std::string>;
+
+// The members of `object` as text, those of objects in it as "a.b".
+static void addTexts(const json::Object &object, const std::string &prefix,
+                     Texts &texts) {
+  for (const auto &[key, value] : object) {
+    std::string name = prefix + StringRef(key).str();
+    if (const json::Object *inner = value.getAsObject())
+      addTexts(*inner, name + ".", texts);
+    else
+      texts[name] = textOf(&value);
+  }
+}
+
+static Texts answersOf(const LockFile &lock) {
+  Texts answers;
+  for (const json::Object *decision : decisionsOf(lock))
+    answers[kindOf(*decision) + " of " + placeOf(*decision)] =
+        textOf(*decision, "answer");
+  return answers;
+}
+
+// Those in `a` that `b` does not have.
+static Facts missing(const Texts &a, const Texts &b, bool isA) {
+  Facts facts;
+  for (auto &[name, value] : a)
+    if (!b.count(name))
+      facts.push_back({name, isA ? value : "", isA ? "" : value});
+  return facts;
+}
+
+static Facts changed(const Texts &a, const Texts &b) {
+  Facts facts;
+  for (auto &[name, value] : a)
+    if (auto found = b.find(name); found != b.end() && found->second != value)
+      facts.push_back({name, value, found->second});
+  return facts;
+}
+
+static Facts allDifferences(const LockFile &a, const LockFile &b,
+                            StringRef section) {
+  Texts ofA, ofB;
+  addTexts(a.section(section), "", ofA);
+  addTexts(b.section(section), "", ofB);
+  Facts facts = changed(ofA, ofB);
+  for (Facts &more :
+       std::vector{missing(ofA, ofB, true), missing(ofB, ofA, false)})
+    facts.insert(facts.end(), more.begin(), more.end());
+  return facts;
+}
+
+LockDifference compiler::diffLocks(const LockFile &a, const LockFile &b) {
+  LockDifference difference;
+  Texts ofA = answersOf(a), ofB = answersOf(b);
+  difference.decisions = changed(ofA, ofB);
+  difference.onlyInA = missing(ofA, ofB, true);
+  difference.onlyInB = missing(ofB, ofA, false);
+  difference.settings = allDifferences(a, b, "settings");
+  difference.program = allDifferences(a, b, "program");
+  std::string versions[] = {textOf(a.contents, "sinter"),
+                            textOf(b.contents, "sinter")};
+  if (versions[0] != versions[1])
+    difference.settings.insert(difference.settings.begin(),
+                               {"sinter", versions[0], versions[1]});
+  return difference;
+}
+
+static std::string orNone(const std::string &text) {
+  return text.empty() ? "none" : shown(text);
+}
+
+void compiler::printDifference(const LockDifference &difference,
+                               llvm::raw_ostream &os) {
+  if (difference.empty())
+    os << "the same decisions, settings and program\n";
+  for (const auto &fact : difference.settings)
+    os << "setting " << shown(fact.name) << ": " << orNone(fact.a) << " -> "
+       << orNone(fact.b) << "\n";
+  for (const auto &fact : difference.decisions)
+    os << "decision " << shown(fact.name, 600) << ": " << shown(fact.a)
+       << " -> " << shown(fact.b) << "\n";
+  for (const auto &fact : difference.onlyInA)
+    os << "only in A: " << shown(fact.name, 600) << ": " << shown(fact.a)
+       << "\n";
+  for (const auto &fact : difference.onlyInB)
+    os << "only in B: " << shown(fact.name, 600) << ": " << shown(fact.b)
+       << "\n";
+  for (const auto &fact : difference.program)
+    os << "program " << shown(fact.name) << ": "
+       << (fact.a.empty()   ? "only in B"
+           : fact.b.empty() ? "only in A"
+                            : "differs")
+       << "\n";
+}
+
+static json::Array factsJson(const Facts &facts) {
+  json::Array list;
+  auto value = [](const std::string &text) {
+    return text.empty() ? json::Value(nullptr) : json::Value(utf8(text));
+  };
+  for (const auto &fact : facts)
+    list.push_back(json::Object{
+        {"name", utf8(fact.name)}, {"a", value(fact.a)}, {"b", value(fact.b)}});
+  return list;
+}
+
+json::Object compiler::differenceJson(const LockDifference &difference) {
+  return json::Object{{"settings", factsJson(difference.settings)},
+                      {"decisions", factsJson(difference.decisions)},
+                      {"only_in_a", factsJson(difference.onlyInA)},
+                      {"only_in_b", factsJson(difference.onlyInB)},
+                      {"program", factsJson(difference.program)}};
+}
