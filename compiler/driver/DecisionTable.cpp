@@ -7,7 +7,7 @@
 
 #include "compiler/base/Text.h"
 #include "ir/Dialect.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,14 +18,46 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
+/// What the ops compute, as kernels name it: "grad(NODE)" for a gradient.
 static std::vector<std::string> nodesOf(llvm::ArrayRef<mlir::Operation *> ops) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  for (mlir::Operation *op : ops)
-    ir::collectNodeNames(op->getLoc(), names);
   std::vector<std::string> nodes;
-  for (StringRef name : names)
-    nodes.push_back(json::isUTF8(name) ? name.str() : json::fixUTF8(name));
+  for (mlir::Operation *op : ops)
+    ir::collectProvenance(op->getLoc(), nodes);
+  for (std::string &name : nodes)
+    if (!json::isUTF8(name))
+      name = json::fixUTF8(name);
   return nodes;
+}
+
+/// "reduce, mul: 8xf32": the ops, or those in a region, and their last result.
+/// It tells two ops of one node apart.
+static std::string opsText(llvm::ArrayRef<mlir::Operation *> ops) {
+  constexpr unsigned kMost = 4;
+  unsigned count = 0;
+  std::string text;
+  auto add = [&](mlir::Operation &op) {
+    if (++count <= kMost)
+      text += (count > 1 ? ", " : "") + op.getName().stripDialect().str();
+  };
+  for (mlir::Operation *op : ops)
+    if (op->getNumRegions() && !op->getRegion(0).empty())
+      for (mlir::Operation &inner :
+           op->getRegion(0).front().without_terminator())
+        add(inner);
+    else
+      add(*op);
+  if (count > kMost)
+    text += " and " + std::to_string(count - kMost) + " more";
+  llvm::raw_string_ostream os(text);
+  if (mlir::ResultRange results = ops.back()->getResults(); !results.empty())
+    if (auto type =
+            mlir::dyn_cast<mlir::RankedTensorType>(results.back().getType())) {
+      os << ": ";
+      for (int64_t size : type.getShape())
+        os << size << "x";
+      os << type.getElementType();
+    }
+  return os.str();
 }
 
 /// The name of the function or kernel that `op` is, or is in.
@@ -108,6 +140,11 @@ size_t DecisionTable::answer(const ir::Question &question) {
                   functionOf(question.ops.front()),
                   nodesOf(question.ops),
                   nodesOf(question.others)};
+  // A node with itself.
+  if (!question.others.empty() && key.nodes == key.others) {
+    key.nodes.push_back("(" + opsText(question.ops) + ")");
+    key.others.push_back("(" + opsText(question.others) + ")");
+  }
   Asked &asked = asked_[key];
   if (asked.form.empty()) {
     asked.order = asked_.size();

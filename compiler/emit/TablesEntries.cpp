@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Tables.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -259,7 +259,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
     c.numReads = command.getReads().size();
   }
   c.numSlices = slices.size() - pending.firstSlice;
-  pending.row.pointers[1] = data.string(ir::joinedNodeNames(command.getLoc()));
+  pending.row.pointers[1] = data.string(ir::joinedProvenance(command.getLoc()));
   llvm::TypeSwitch<Operation *>(command)
       .Case([&](exec::LaunchOp op) {
         c.kind = SINTER_CMD_LAUNCH;

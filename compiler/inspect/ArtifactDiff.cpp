@@ -8,6 +8,7 @@
 #include "compiler/base/Text.h"
 #include "compiler/inspect/ArtifactFacts.h"
 #include "compiler/inspect/CommandDiff.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -173,7 +174,9 @@ public:
       if (command.device.empty())
         command.device = firstDevice();
       for (std::string &node : command.nodes)
-        node = newName(node);
+        node = ir::isGradientName(node)
+                   ? ir::gradientName(newName(ir::nodeOfName(node).str()))
+                   : newName(node);
     }
     return list;
   }

@@ -58,7 +58,13 @@ class Side {
 public:
   explicit Side(const MatchGraph &graph)
       : nodes(graph.nodes), partner(nodes.size(), kUnmatched),
-        users_(nodes.size()) {
+        users_(nodes.size()), isConstant_(nodes.size()) {
+    for (auto [i, node] : llvm::enumerate(nodes))
+      isConstant_[i] =
+          !node.isBoundary &&
+          llvm::all_of(node.operands, [&](const MatchNode::Use &use) {
+            return isConstant_[use.node];
+          });
     for (auto [i, node] : llvm::enumerate(nodes))
       for (auto [k, use] : llvm::enumerate(node.operands))
         users_[use.node].push_back(
@@ -69,6 +75,10 @@ public:
     unsigned node, operand, result;
   };
   llvm::ArrayRef<User> users(unsigned node) const { return users_[node]; }
+
+  /// Whether nothing but constants comes before the node. Its ancestors then do
+  /// not tell where it is: two weights may have been exchanged.
+  bool isConstant(unsigned node) const { return isConstant_[node]; }
 
   void setLevel(Level level) {
     labels_.clear();
@@ -164,6 +174,7 @@ private:
   }
 
   std::vector<std::vector<User>> users_;
+  std::vector<bool> isConstant_;
   Hashes labels_;
 };
 
@@ -231,19 +242,20 @@ private:
                     reach == Reach::Ancestors);
   }
 
-  // `skipsSources`: nothing comes before a source, so its ancestors say
-  // nothing.
+  // `skipsSources`: nothing comes before a source, and only values before what
+  // is computed from constants, so their ancestors say nothing.
   llvm::MapVector<uint64_t, Group> groupsOf(const Hashes &a, const Hashes &b,
                                             bool skipsSources = false) const {
     llvm::MapVector<uint64_t, Group> result;
-    auto isTold = [&](const MatchNode &node) {
-      return !skipsSources || !node.operands.empty();
+    auto isTold = [&](const Side &side, size_t node) {
+      return !skipsSources ||
+             (!side.nodes[node].operands.empty() && !side.isConstant(node));
     };
     for (size_t i = 0; i < a.size(); ++i)
-      if (isFreeA(i) && isTold(a_.nodes[i]))
+      if (isFreeA(i) && isTold(a_, i))
         result[a[i]].a.push_back(i);
     for (size_t i = 0; i < b.size(); ++i)
-      if (isFreeB(i) && isTold(b_.nodes[i]))
+      if (isFreeB(i) && isTold(b_, i))
         if (auto found = result.find(b[i]); found != result.end())
           found->second.b.push_back(i);
     return result;

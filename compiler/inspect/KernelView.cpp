@@ -6,6 +6,7 @@
 #include "compiler/inspect/KernelView.h"
 
 #include "compiler/base/Text.h"
+#include "ir/Provenance.h"
 #include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -139,10 +140,16 @@ std::vector<KernelView> compiler::findKernels(llvm::ArrayRef<KernelView> views,
 }
 
 bool KernelView::computes(StringRef node) const {
+  std::string gradient = ir::gradientName(node);
   return llvm::is_contained(nodes, node) ||
+         llvm::is_contained(nodes, gradient) ||
          // A name with commas; labels join names by commas.
-         (node.contains(',') && StringRef("," + llvm::join(nodes, ",") + ",")
-                                    .contains(("," + node + ",").str()));
+         (node.contains(',') &&
+          llvm::any_of(llvm::ArrayRef<StringRef>{node, gradient},
+                       [&](StringRef name) {
+                         return StringRef("," + llvm::join(nodes, ",") + ",")
+                             .contains(("," + name + ",").str());
+                       }));
 }
 
 BestTime KernelView::best(const MachinePeaks &peaks) const {

@@ -20,7 +20,7 @@ namespace sinter::compiler {
 struct KernelView {
   std::string name, kind, target;
   const sinter_kernel_desc *kernel = nullptr; // null: a library call or copy
-  std::vector<std::string> nodes; // each once, in order of first use
+  std::vector<std::string> nodes; // as in labels; each once, in order
   std::vector<std::pair<std::string, size_t>> commands; // entry and number
   std::string reads, writes; // "float32 64 B, float32 64 B"
   double bytesRead = 0, bytesWritten = 0;
@@ -32,7 +32,8 @@ struct KernelView {
   const char *countedIn = ""; // "x86 code", "PTX", "SASS"
   std::optional<CubinResources> resources;
 
-  /// Whether `node` is one of the nodes; its name may have commas.
+  /// Whether the kernel computes a part of `node` or of its gradient. "grad(A)"
+  /// means the gradient alone. A name may have commas.
   bool computes(llvm::StringRef node) const;
   BestTime best(const MachinePeaks &peaks) const;
 };

@@ -46,6 +46,9 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
         remarksOf_[node].push_back(&remark);
       if (remark.kind == "not-fused")
         pairs_.push_back(&remark);
+      if (remark.pass == "plan-memory" &&
+          (remark.kind == "buffer" || remark.kind == "peak-buffer"))
+        buffers_.push_back(&remark);
       if (remark.pass != "plan-memory" || remark.kind != "command")
         continue;
       for (const std::string &node : remark.nodes)
@@ -80,7 +83,8 @@ std::string WhyIndex::whyNoNode(StringRef node) const {
   return "the program has no node " + quoted(node.str());
 }
 
-static void addReason(Answer &answer, StringRef pass, const std::string &text) {
+void compiler::addReason(Answer &answer, StringRef pass,
+                         const std::string &text) {
   for (const Answer::Reason &reason : answer.reasons)
     if (reason.pass == pass && reason.text == text)
       return;
@@ -143,11 +147,6 @@ static bool isPart(llvm::ArrayRef<std::string> part,
   });
 }
 
-// "3" of "command 3 of @main: launch k0_add".
-static std::string numberOf(StringRef command) {
-  return command.split(' ').second.split(' ').first.str();
-}
-
 bool WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
   const Command &a = commands_[first], &b = commands_[second];
   using Nodes = llvm::ArrayRef<std::string>;
@@ -172,8 +171,8 @@ bool WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
                     (matches(pair->nodes, b.nodes) &&
                      matches(pair->with, a.nodes)))
         addReason(answer, pair->pass,
-                  numberOf(a.text) + " and " + numberOf(b.text) + " of @" +
-                      a.entry + ": " + pair->text);
+                  a.number() + " and " + b.number() + " of @" + a.entry + ": " +
+                      pair->text);
     }
     if (answer.reasons.size() > before)
       return true;
@@ -320,113 +319,6 @@ Answer WhyIndex::whyKernel(StringRef name) const {
               (other.empty() ? "an op without a node" : shown(other.front())) +
               ": " + pair->text);
     }
-  return answer;
-}
-
-//===----------------------------------------------------------------------===//
-// One node
-//===----------------------------------------------------------------------===//
-
-Answer WhyIndex::whyPrecision(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  add(node, "assign-precision", {"fp32", "tf32", "bf16", "fp16"}, answer);
-  if (!answer.reasons.empty()) {
-    answer.headline = "the precision of " + shown(node);
-  } else if (policy_ == "fp32") {
-    answer.headline = shown(node) + " has the types of the model";
-    addReason(answer, "assign-precision",
-              "the policy is fp32: --precision was not given or is fp32, so "
-              "nothing is narrowed");
-  } else {
-    answer.headline = shown(node) + " computes no float32 value";
-    addFate(node, answer);
-    add(node, "place-ops", {"no-code"}, answer);
-    addReason(answer, "assign-precision",
-              "the policy is about float32 ops, of which the node has none");
-  }
-  return answer;
-}
-
-Answer WhyIndex::whyDevice(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  answer.headline = "the device of " + shown(node);
-  add(node, "place-ops", {"device"}, answer);
-  if (answer.reasons.empty()) {
-    addFate(node, answer);
-    addReason(answer, "place-ops",
-              "the node is not placed: nothing of it is computed at run time, "
-              "or it is part of a node that is placed");
-  }
-  return answer;
-}
-
-Answer WhyIndex::whyLibrary(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  bool isCalled = false;
-  for (size_t command : commandsOf_.lookup(node)) {
-    isCalled |= commands_[command].kernel.empty();
-    addReason(answer, "plan-memory", commands_[command].text);
-  }
-  answer.headline = isCalled
-                        ? "a library call or copy computes " + shown(node) +
-                              ", or a part of it, or what it is a part of"
-                        : "no library computes " + shown(node);
-  add(node, "place-ops", {"library-call", "generated", "no-code"}, answer);
-  if (answer.reasons.empty())
-    addFate(node, answer);
-  if (answer.reasons.empty())
-    addReason(answer, "place-ops", "nothing of it is computed at run time");
-  return answer;
-}
-
-Answer WhyIndex::whyLayout(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  answer.headline = "the layout of " + shown(node);
-  add(node, "assign-layouts", {"channels-last", "channels-first"}, answer);
-  add(node, "align-contractions", {"padded-channels", "channels"}, answer);
-  if (answer.reasons.empty())
-    addReason(
-        answer, "assign-layouts",
-        "layouts are chosen for convolutions; all else follows those that "
-        "it is connected with, or is as the model has it");
-  return answer;
-}
-
-Answer WhyIndex::whyRecomputed(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  add(node, "rematerialize", {"recomputed"}, answer);
-  bool isTwice = !answer.reasons.empty();
-  answer.headline =
-      shown(node) + (isTwice ? " is computed a second time to save memory"
-                             : " is not computed a second time to save memory");
-  for (size_t command : commandsOf_.lookup(node))
-    addReason(answer, "plan-memory",
-              commands_[command].text + ": has ops of the node; a kernel may "
-                                        "compute cheap ones again that it "
-                                        "would else read");
-  if (!isTwice)
-    addReason(answer, "rematerialize",
-              "its results are kept, or are not needed after the peak of "
-              "memory: --remat and --memory-limit decide that");
-  return answer;
-}
-
-Answer WhyIndex::whyBytes(StringRef node) const {
-  Answer answer;
-  answer.problem = whyNoNode(node);
-  answer.headline = "the memory of " + shown(node);
-  add(node, "plan-memory", {"peak-buffer", "buffer"}, answer);
-  if (answer.reasons.empty()) {
-    addFate(node, answer);
-    addReason(answer, "plan-memory",
-              "it has no buffer: its values are computed within a kernel, are "
-              "those of another node, or are not computed at run time");
-  }
   return answer;
 }
 

@@ -39,6 +39,9 @@ struct Answer {
   std::string problem;
 };
 
+/// Adds a reason that the answer does not have yet.
+void addReason(Answer &answer, llvm::StringRef pass, const std::string &text);
+
 /// Finds reasons by node and by kernel. Refers to the trace.
 class WhyIndex {
 public:
@@ -54,6 +57,12 @@ private:
     std::string kernel; // "k0_add"; "" for others
     std::string kind;   // of others: "conv"
     llvm::ArrayRef<std::string> nodes;
+
+    /// "3" of "command 3 of @main: launch k0_add".
+    std::string number() const {
+      llvm::StringRef rest = llvm::StringRef(text).split(' ').second;
+      return rest.split(' ').first.str();
+    }
   };
   using Numbers = llvm::SmallSetVector<size_t, 2>;
 
@@ -70,6 +79,8 @@ private:
   Answer whyPrecision(llvm::StringRef node) const;
   Answer whyDevice(llvm::StringRef node) const;
   Answer whyKernel(llvm::StringRef name) const;
+  void addOtherBuffers(const Command &command, llvm::StringRef node,
+                       Answer &answer) const;
   Answer whyBytes(llvm::StringRef node) const;
   Answer whyLibrary(llvm::StringRef node) const;
   Answer whyLayout(llvm::StringRef node) const;
@@ -79,7 +90,7 @@ private:
   llvm::StringMap<std::vector<const TraceRemark *>> remarksOf_; // by node
   std::vector<Command> commands_;
   llvm::StringMap<Numbers> commandsOf_; // by node
-  std::vector<const TraceRemark *> pairs_;
+  std::vector<const TraceRemark *> pairs_, buffers_;
   std::string policy_; // of --precision
 };
 

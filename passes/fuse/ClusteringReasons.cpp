@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 #include "ir/Remarks.h"
 #include "passes/fuse/Clustering.h"
 
@@ -28,7 +28,7 @@ std::string Clustering::whyApart(unsigned a, unsigned b) const {
         if (number == from || number == to ||
             !reaches(user, isTarget, spans.lookup(to).second))
           continue;
-        std::string nodes = ir::joinedNodeNames(user->getLoc());
+        std::string nodes = ir::joinedProvenance(user->getLoc());
         return "one needs a result of " + user->getName().stripDialect().str() +
                (nodes.empty() ? "" : " '" + nodes + "'") +
                ", which is computed elsewhere from a result of the other";

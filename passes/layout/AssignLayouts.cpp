@@ -88,6 +88,10 @@ public:
   }
 
 private:
+  static StringRef symbolOf(Operation *function) {
+    return cast<func::FuncOp>(function).getSymName();
+  }
+
   /// Reports the layout of each convolution.
   void explain() {
     for (Operation &op : block) {
@@ -103,8 +107,10 @@ private:
       ir::explain(
           "assign-layouts", isLast ? "channels-last" : "channels-first",
           op.getLoc(),
-          "channels-last saves the library's copies of " + Twine(area.saved) +
-              " bytes in this and the connected convolutions; " +
+          "@" + symbolOf(block.getParentOp()) +
+              ": channels-last saves copies of " + Twine(area.saved) +
+              " bytes in this and the connected convolutions where a library "
+              "computes them; " +
               Twine(area.spent) + " bytes must be transposed at their borders" +
               (isByRule ? "" : "; a lock file decides otherwise"));
     }

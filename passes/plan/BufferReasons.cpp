@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/BufferReasons.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 #include "ir/Remarks.h"
 
 using namespace mlir;
@@ -17,11 +17,17 @@ void explainBuffers(const CommandGraph &graph, const Plan &plan,
       !ir::RemarkSink::takesDetails(graph.buffers.front().loc.getContext()))
     return;
   std::vector<int64_t> live = liveBytes(plan.places);
+  std::vector<size_t> positionOf(graph.commands.size());
+  for (auto [position, command] : llvm::enumerate(plan.order))
+    positionOf[command] = position;
   size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
   for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
     std::string text;
     llvm::raw_string_ostream(text) << "@" << program << ": " << buffer.bytes()
                                    << " bytes of " << buffer.type << ", ";
+    if (buffer.writer != kNoCommand)
+      text += "written by command " +
+              std::to_string(positionOf[buffer.writer]) + ", ";
     unsigned place = plan.placeOf[number];
     if (place == kNoPlace) {
       StringRef space = buffer.slice
@@ -41,7 +47,7 @@ void explainBuffers(const CommandGraph &graph, const Plan &plan,
               " with " + std::to_string(live[peak]) + " bytes live";
     if (isAtPeak && life.last > peak && life.last < plan.order.size()) {
       const Command &last = graph.commands[plan.order[life.last]];
-      text += "; kept for " + ir::joinedNodeNames(last.loc);
+      text += "; kept for " + ir::joinedProvenance(last.loc);
     }
     ir::explain("plan-memory", isAtPeak ? "peak-buffer" : "buffer", buffer.loc,
                 text);

@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Locations.h"
 #include "passes/fuse/FusionInfo.h"
 #include "passes/plan/CommandGraph.h"
 
@@ -269,6 +270,19 @@ void GraphBuilder::addAlias(Operation &op) {
     mustPrecede[result] = earlier;
 }
 
+/// The location of the op that makes result `number`: a kernel has those of
+/// all its ops. That of the fusion if the op has no node.
+static Location resultLocation(ir::FusionOpInterface fusion, unsigned number) {
+  Operation *yield = fusion->getRegion(0).front().getTerminator();
+  Operation *made = number < yield->getNumOperands()
+                        ? yield->getOperand(number).getDefiningOp()
+                        : nullptr;
+  llvm::SmallSetVector<StringRef, 4> names;
+  if (made)
+    ir::collectNodeNames(made->getLoc(), names);
+  return names.empty() ? fusion.getLoc() : made->getLoc();
+}
+
 LogicalResult GraphBuilder::addOp(Operation &op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
     unsigned buffer = addBuffer(constant.getType(), constant.getLoc());
@@ -300,7 +314,7 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
     command.reads.push_back(bufferOf.lookup(input));
   for (auto [number, output] : llvm::enumerate(fusion.getOutputs())) {
     command.writes.push_back(
-        addBuffer(storedType(fusion, number), fusion.getLoc()));
+        addBuffer(storedType(fusion, number), resultLocation(fusion, number)));
     bufferOf[output] = command.writes.back();
   }
   unsigned added = addCommand(std::move(command));

@@ -270,11 +270,21 @@ void rewrite(func::FuncOp func, const CommandGraph &graph,
                  " bytes with " + Twine(choice.outcome.clones.size()) +
                  " kernels run again, " + share + " % more operations",
              choice.outcome.clones.size());
+  size_t copies = 0;
+  auto bytesOf = [&](const Recompute::Clone &clone) {
+    int64_t bytes = 0;
+    for (unsigned output : clone.outputs)
+      bytes += graph.buffers[output].bytes();
+    return bytes;
+  };
   for (const Recompute::Clone &clone : choice.outcome.clones)
     ir::explain("rematerialize", "recomputed",
                 graph.commands[clone.original].loc,
-                "computed a second time, so that its result need not be kept "
-                "over the peak (" +
+                "@" + func.getSymName() + ": copy " + Twine(++copies) + " of " +
+                    Twine(choice.outcome.clones.size()) + ", of " +
+                    Twine(bytesOf(clone)) +
+                    " bytes, is computed a second time, so that its result "
+                    "need not be kept over the peak (" +
                     event + ")");
   Rewriter(func, graph, choice.outcome).run();
   // A kernel whose readers all use copies of it is dead.

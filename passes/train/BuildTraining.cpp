@@ -165,9 +165,19 @@ private:
     return builder.getDictionaryAttr(
         builder.getNamedAttr(key, builder.getStringAttr(value)));
   }
+  /// The name of an input, a state or a control field, as a location.
+  Location nameOf(DictionaryAttr attributes) {
+    for (NamedAttribute each : attributes)
+      if (each.getName() == SinterDialect::kInputAttr ||
+          each.getName() == SinterDialect::kControlAttr)
+        return NameLoc::get(cast<StringAttr>(each.getValue()));
+      else if (each.getName() == SinterDialect::kStateAttr)
+        return NameLoc::get(cast<FlatSymbolRefAttr>(each.getValue()).getAttr());
+    return function.getLoc();
+  }
   Value addArgument(Type type, DictionaryAttr attributes) {
     unsigned index = function.getNumArguments();
-    function.insertArgument(index, type, attributes, function.getLoc());
+    function.insertArgument(index, type, attributes, nameOf(attributes));
     return function.getArgument(index);
   }
 

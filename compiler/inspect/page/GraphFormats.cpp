@@ -7,6 +7,7 @@
 
 #include "compiler/inspect/JsonText.h"
 #include "compiler/inspect/page/OpText.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -102,7 +103,7 @@ std::string ExplorerGraph::namespaceOf(unsigned i) const {
   }
   if (op.nodes.empty())
     return "";
-  StringRef name = StringRef(op.nodes.front()).trim('/');
+  StringRef name = ir::nodeOfName(op.nodes.front()).trim('/');
   return utf8(name.contains('/') ? name.rsplit('/').first : StringRef());
 }
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/page/OpText.h"
 
+#include "ir/Provenance.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -60,26 +62,34 @@ static std::string unescaped(StringRef literal) {
 
 // Adds the names in the parenthesis of a location. The metadata of a fused
 // location says what its names are: in fused<"step">["loss"], a part of the
-// step. Those of gradients and initializers are names like others.
+// step; in fused<"gradient">["/c1/Conv"], a node whose gradient the op
+// computes. Those of initializers are names like others.
 static void addNames(StringRef location, std::vector<std::string> &names) {
-  llvm::SmallVector<bool> areParts; // of the brackets around `i`
-  bool isPart = false;              // said by the metadata before the bracket
+  struct Meaning {
+    bool isPart = false, isGradient = false;
+  };
+  llvm::SmallVector<Meaning> around = {Meaning()}; // of the brackets
+  Meaning next; // of the bracket that begins after its metadata
   for (size_t i = 0; i < location.size(); ++i) {
     if (location[i] == '[') {
-      areParts.push_back(isPart || (!areParts.empty() && areParts.back()));
-      isPart = false;
-    } else if (location[i] == ']' && !areParts.empty()) {
-      areParts.pop_back();
+      around.push_back(next);
+    } else if (location[i] == ']' && around.size() > 1) {
+      around.pop_back();
     }
+    if (location[i] == '[' || location[i] == ']')
+      next = around.back();
     if (location[i] != '"')
       continue;
     size_t end = endOfString(location, i);
     std::string name = unescaped(location.slice(i, end));
     if (i && location[i - 1] == '<') {
-      isPart = name == "step";
+      next.isPart |= name == "step";
+      next.isGradient |= name == "gradient";
     } else {
-      if (!areParts.empty() && areParts.back())
+      if (around.back().isPart)
         name = "<" + name + ">";
+      if (around.back().isGradient)
+        name = ir::gradientName(name);
       if (!llvm::is_contained(names, name))
         names.push_back(std::move(name));
     }

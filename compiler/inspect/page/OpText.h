@@ -30,7 +30,8 @@ struct OpText {
   /// an op with regions ends with "{".
   std::string text;
   /// The nodes of the model that it comes from. A part of the training step
-  /// that comes from none is in angle brackets: "<loss>".
+  /// that comes from none is in angle brackets: "<loss>". The ops of a gradient
+  /// have that of the op that they differentiate: "grad(/c1/Conv)".
   std::vector<std::string> nodes;
   unsigned depth = 0; // how many ops it is nested in
   unsigned numResults = 0;

@@ -15,13 +15,19 @@ function kindOf(text) {
   return end < 0 ? text : text.slice(0, end);
 }
 
+// The node of "grad(NODE)" or of "NODE".
+function nodeOfName(name) {
+  return name.startsWith('grad(') && name.endsWith(')') ? name.slice(5, -1) : name;
+}
+
 // One op in one version of a symbol. `operands` are [op's id, number] for each
 // "%" of the text; a negative number is a block argument.
 class Op {
   constructor(record, strings) {
     [this.id, this.textNumber, this.depth, this.results] = record;
     this.text = strings[this.textNumber];
-    this.nodes = record[4].map(i => strings[i]);
+    this.computes = record[4].map(i => strings[i]); // "NODE", "grad(NODE)"
+    this.nodes = [...new Set(this.computes.map(nodeOfName))];
     this.operands = [];
     for (let i = 0; i < record[5].length; i += 2)
       this.operands.push([record[5][i], record[5][i + 1]]);
@@ -172,7 +178,7 @@ class Program {
         result.added.set(op.id, op);
       // An op whose operands are only renumbered has not changed.
       else if (old !== op && (old.text !== op.text || String(old.operands) !== String(op.operands) ||
-                              String(old.nodes) !== String(op.nodes)))
+                              String(old.computes) !== String(op.computes)))
         result.changed.set(op.id, op);
       before.delete(op.id);
     }
@@ -236,7 +242,7 @@ class Program {
   }
 
   // All generated kernels, and the library calls and copies one by one:
-  // {name, label, nodes, commands: [{plan, index, command}]}.
+  // {name, label, nodes, computes, commands: [{plan, index, command}]}.
   kernels() {
     if (this.kernelList)
       return this.kernelList;
@@ -245,10 +251,11 @@ class Program {
       plan.commands.forEach((command, index) => {
         const {name} = command;
         if (!byName.has(name))
-          byName.set(name, {name, label: command.label, isGenerated: command.op.kind === 'exec.launch', nodes: new Set(), commands: []});
+          byName.set(name, {name, label: command.label, isGenerated: command.op.kind === 'exec.launch', nodes: new Set(), computes: new Set(), commands: []});
         const kernel = byName.get(name);
         kernel.commands.push({plan, index, command});
         command.op.nodes.forEach(node => kernel.nodes.add(node));
+        command.op.computes.forEach(name => kernel.computes.add(name));
       });
     this.kernelList = [...byName.values()];
     return this.kernelList;
@@ -283,10 +290,10 @@ class Plan {
     const reads = (op.text.split('->')[0].match(/%/g) || []).length;
     const name = op.kind === 'exec.launch' ? /@(?:"([^"]*)"|([\w$.-]+))/.exec(op.text) : null;
     const target = name ? name[1] || name[2] : op.kind.replace(/^exec\./, '');
-    const more = op.nodes.length > 1 ? ` +${op.nodes.length - 1}` : '';
+    const more = op.computes.length > 1 ? ` +${op.computes.length - 1}` : '';
     const command = {op, index, target, reads: [], writes: [],
-                     name: name ? target : `${target} ${op.nodes.join(', ')}`,
-                     label: name ? target : `${target} ${op.nodes[0] || ''}${more}`};
+                     name: name ? target : `${target} ${op.computes.join(', ')}`,
+                     label: name ? target : `${target} ${op.computes[0] || ''}${more}`};
     op.operands.forEach(([id], k) => {
       const buffer = this.buffers.get(id);
       if (!buffer)

@@ -14,12 +14,12 @@ class KernelPanes {
     const timeOf = kernel => kernel.commands.reduce((sum, {plan, index}) => sum + (plan.micros[index] || 0), 0);
     const kernels = program.kernels();
     const hasTimes = kernels.some(timeOf);
-    const rows = kernels.filter(kernel => !filter || kernel.name.toLowerCase().includes(filter) || [...kernel.nodes].some(name => name.toLowerCase().includes(filter)));
+    const rows = kernels.filter(kernel => !filter || kernel.name.toLowerCase().includes(filter) || [...kernel.computes].some(name => name.toLowerCase().includes(filter)));
     if (hasTimes)
       rows.sort((a, b) => timeOf(b) - timeOf(a));
     const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'uses'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
     for (const kernel of rows) {
-      const nodes = [...kernel.nodes];
+      const nodes = [...kernel.computes];
       const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${typeof value === 'number' ? compact.format(value) : value}`).join(', ');
       table.append(element('tr', {onclick: () => this.app.showKernel(kernel.name)},
                            element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
@@ -58,6 +58,6 @@ class KernelPanes {
   irOf(symbol) {
     const {program} = this.app.side;
     const ops = program.ops(symbol, program.steps.length - 1) || [];
-    return ops.map(op => '  '.repeat(op.depth) + shown(op.line) + (op.nodes.length ? `   // ${shown(op.nodes.join(', '))}` : '')).join('\n');
+    return ops.map(op => '  '.repeat(op.depth) + shown(op.line) + (op.computes.length ? `   // ${shown(op.computes.join(', '))}` : '')).join('\n');
   }
 }

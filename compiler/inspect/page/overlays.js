@@ -67,7 +67,7 @@ const DIFFERENCE_COLORS = {[SAME]: '#7d8794', [OTHER_KERNEL]: '#c98a1b', [ONLY_H
 // same way.
 function compareNodes(program, other) {
   const kernelsOf = each => new Map([...commandsByNode(each)].map(([node, list]) =>
-    [node, [...new Set(list.map(({command}) => `${command.op.kind}\n${[...command.op.nodes].sort().join('\n')}`))].sort().join('\n\n')]));
+    [node, [...new Set(list.map(({command}) => `${command.op.kind}\n${[...command.op.computes].sort().join('\n')}`))].sort().join('\n\n')]));
   const here = kernelsOf(program), there = kernelsOf(other);
   return new Map([...here].map(([node, kernels]) =>
     [node, !there.has(node) ? ONLY_HERE : there.get(node) === kernels ? SAME : OTHER_KERNEL]));

@@ -329,7 +329,7 @@ class IrPane {
       const sign = {added: '+ ', removed: '- ', changed: '~ '}[kind] || '  ';
       const row = element('div', {class: `row ${kind}${isSelected ? ' selected' : ''}`, onclick: () => this.app.selectOp(side, op.id)},
                           sign + '  '.repeat(op.depth) + shown(op.line).slice(0, 2000),
-                          element('span', {class: 'faint'}, op.nodes.length ? `   // ${shown(op.nodes.join(', ')).slice(0, 300)}` : ''));
+                          element('span', {class: 'faint'}, op.computes.length ? `   // ${shown(op.computes.join(', ')).slice(0, 300)}` : ''));
       row.style.top = `${i * ROW_HEIGHT + 4}px`;
       elements.push(row);
     }

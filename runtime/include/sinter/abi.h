@@ -305,7 +305,8 @@ typedef struct sinter_command {
   uint32_t reserved;
   const sinter_slice *slices;
   const char
-      *label; /* names of its ONNX nodes, separated by commas; never NULL */
+      *label; /* names of its ONNX nodes, separated by commas; "grad(NODE)" if
+                 it computes a gradient of the node; never NULL */
   union {     /* the member that `kind` names; the rest is zero */
     sinter_launch launch;
     sinter_matmul_call matmul;

@@ -291,6 +291,23 @@ def swappedPair(pairs, name):
     pairs.check(f"{name} with operands exchanged", test)
 
 
+def exchangedPair(pairs, name, a, b):
+    """The values of two weights of one shape exchanged: each changed, neither was renamed."""
+    def test(pair):
+        model = onnx.Model(pairs.path(name))
+        entries = [model.named(onnx.INITIALIZER)[weight] for weight in (a, b)]
+        tensors = [onnx.parse(entry[2]) for entry in entries]
+        raws = [onnx.floatsOf(tensor)[0] for tensor in tensors]
+        values = [tensor[raw][2] for tensor, raw in zip(tensors, raws)]
+        for entry, tensor, raw, value in zip(entries, tensors, raws, values[::-1]):
+            tensor[raw][2] = value
+            entry[2] = onnx.write(tensor)
+        code, found = diff(pairs.path(name), pairs.edited(model, pair))
+        only(found["graph"], changed=[a, b])
+        expect(not found["graph"]["renamed"], found["graph"]["renamed"])
+    pairs.check(f"{name} with two biases exchanged", test)
+
+
 def attributePair(pairs, name, op, attribute, edit):
     def test(pair):
         model = onnx.Model(pairs.path(name))
@@ -382,6 +399,8 @@ def allPairs(pairs, isWanted):
         severalPair(pairs, name)
     for name in filter(isWanted, ["resnet-basic", "fusion-resnet50", "bert", "vit"]):
         swappedPair(pairs, name)
+    if isWanted("bert"):
+        exchangedPair(pairs, "bert", "layers.0.o.bias", "layers.1.o.bias")
     for case in [("densenet", "BatchNormalization", "epsilon", setFloat(0.25)),
                  ("dynamo-convnext", "LayerNormalization", "epsilon", setFloat(0.25)),
                  ("mlp", "Elu", "alpha", setFloat(0.75)),

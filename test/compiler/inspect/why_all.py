@@ -83,6 +83,11 @@ class Memory:
             [piece["offset"], piece["offset"] + piece["size"], command])
 
 
+def nodeOf(name):
+    """The node of "grad(NODE)" or of "NODE"."""
+    return name[5:-1] if name.startswith("grad(") and name.endswith(")") else name
+
+
 def related(plan):
     """Of each program: its commands' nodes, and the pairs of commands that depend on each other or
     read one computed value."""
@@ -99,7 +104,7 @@ def related(plan):
                 written.forget(piece)
                 read.forget(piece)
                 written.add(piece, number)
-        programs[program["name"]] = [set(c["nodes"]) for c in program["commands"]], pairs
+        programs[program["name"]] = [{nodeOf(n) for n in c["nodes"]} for c in program["commands"]], pairs
     return programs
 
 
