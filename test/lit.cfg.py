@@ -8,7 +8,7 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, nvdisasm, nvidia-driver, cudnn,
+Features for REQUIRES: avx2, avx512, avx512-bf16, fashion-mnist, asan, ptxas, nvdisasm, nvidia-driver, cudnn,
 chromium.
 """
 
@@ -67,6 +67,8 @@ if {"avx2", "fma"} <= flags:
     config.available_features.add("avx2")
 if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
     config.available_features.add("avx512")
+if "avx512_bf16" in flags:
+    config.available_features.add("avx512-bf16")
 # What sinterc can compile for.
 devices = subprocess.run([os.path.join(config.sinter_build_dir, "bin", "sinterc"),
                           "--list-devices"], capture_output=True, text=True)

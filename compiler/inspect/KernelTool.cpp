@@ -282,7 +282,8 @@ static int print(const Request &request, const Options &options,
   std::map<std::string, MachinePeaks> peaks;
   for (const KernelView &view : views)
     if (!peaks.count(view.target))
-      peaks[view.target] = machinePeaks(options.isHost(view.target));
+      peaks[view.target] =
+          machinePeaks(options.isHost(view.target), options.machine());
   return printReport(options, [&](llvm::raw_ostream &os) {
     json::Array list;
     for (auto [i, view] : llvm::enumerate(views))

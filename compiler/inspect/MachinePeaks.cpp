@@ -4,12 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/MachinePeaks.h"
+#include "runtime/base/RecordedCpus.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <algorithm>
 #include <atomic>
@@ -86,6 +87,12 @@ template <typename Run> static double bestOf(unsigned runs, Run run) {
   return best;
 }
 
+// How many times as fast as float32 the fastest unit multiplies bf16.
+static double narrowGain(const rt::CpuRates &rates) {
+  return std::max({1.0, rates.timesFp32(rt::CpuRate::Bf16Tiles),
+                   rates.timesFp32(rt::CpuRate::Bf16)});
+}
+
 static MachinePeaks measureCpu() {
   unsigned threads =
       std::max(1u, llvm::hardware_concurrency().compute_thread_count());
@@ -99,12 +106,9 @@ static MachinePeaks measureCpu() {
   MachinePeaks peaks;
   peaks.flopsPerSecond =
       2.0 * kRounds * kChains * kLanes * threads / std::max(seconds, 1e-9);
-  // AMX against multiply-adds in AVX-512, as measured on one chip.
-  constexpr double kMatrixUnits = 14;
-  bool hasMatrixUnits = llvm::sys::getHostCPUFeatures().lookup("amx-bf16");
-  if (hasMatrixUnits)
-    peaks.contractionsPerSecond["bfloat16"] =
-        peaks.flopsPerSecond * kMatrixUnits;
+  const double times = narrowGain(rt::hostCpuRates());
+  if (times > 1)
+    peaks.contractionsPerSecond["bfloat16"] = peaks.flopsPerSecond * times;
   // More than the last cache of most machines gives to one process.
   size_t size = (size_t(96) << 20) / threads;
   std::vector<std::vector<char>> from(threads), to(threads);
@@ -123,14 +127,32 @@ static MachinePeaks measureCpu() {
   peaks.source =
       "measured on this machine, " + std::to_string(threads) +
       (threads == 1 ? " thread" : " threads") +
-      (hasMatrixUnits ? "; products of bfloat16 stated as 14 times as fast"
-                      : "");
+      (times > 1 ? llvm::formatv("; products of bfloat16 {0:F1} times as "
+                                 "fast",
+                                 times)
+                       .str()
+                 : "");
   return peaks;
 }
 
-MachinePeaks compiler::machinePeaks(bool isHost) {
-  if (isHost)
-    return measureCpu();
+// What one core does in a second, times the cores.
+static MachinePeaks recordedPeaks(const rt::RecordedCpu &cpu) {
+  const rt::CpuRates rates = cpu.rates();
+  MachinePeaks peaks;
+  peaks.bytesPerSecond = cpu.memoryGBps * 1e9;
+  peaks.flopsPerSecond = *rates[rt::CpuRate::Fp32] * cpu.cores;
+  if (double times = narrowGain(rates); times > 1)
+    peaks.contractionsPerSecond["bfloat16"] = peaks.flopsPerSecond * times;
+  peaks.cacheBytes = cpu.l3MiB * (1 << 20);
+  peaks.source = rates.source + ", " + std::to_string(cpu.cores) + " cores";
+  return peaks;
+}
+
+MachinePeaks compiler::machinePeaks(bool isHost, const std::string &mcpu) {
+  if (isHost) {
+    const rt::RecordedCpu *cpu = rt::recordedCpu(mcpu);
+    return cpu ? recordedPeaks(*cpu) : measureCpu();
+  }
   return {4.3e12, 67e12,    {{"float16", 790e12}, {"bfloat16", 790e12}},
           1.3e-6, 50 << 20, "stated for an H200"};
 }

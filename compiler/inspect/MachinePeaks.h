@@ -24,9 +24,10 @@ struct MachinePeaks {
   std::pair<std::string, double> rateOf(const std::string &dtype) const;
 };
 
-/// Of the host: measured on all cores, in some 0.1 s. Of GPUs, simulated ones
-/// too: stated figures of an H200.
-MachinePeaks machinePeaks(bool isHost);
+/// Of the host: measured on all cores, in some 0.1 s; if `mcpu` is the name of
+/// a CPU (RecordedCpus.h), the recorded figures of all its cores. Of GPUs,
+/// simulated ones too: stated figures of an H200.
+MachinePeaks machinePeaks(bool isHost, const std::string &mcpu = "");
 
 struct BestTime {
   double memory = 0, arithmetic = 0; // seconds

@@ -354,7 +354,9 @@ static const OptionRow rows[] = {
        return readWord(v, o.cubin, "auto|on|off");
      }},
     {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
-     "CPU to compile for; default native", kTargetGroup, kCompile,
+     "CPU to compile for: a level, or a CPU such as znver4, which means its "
+     "level; default native",
+     kTargetGroup, kCompile,
      [](Options &o, StringRef v) -> std::string {
        if (v.empty())
          return "expected the name of a CPU";
@@ -403,7 +405,7 @@ static const OptionRow rows[] = {
      kTargetGroup, kCompile, turnOn<&Options::logPlacement>},
     {"--list-devices", "",
      "lists the devices that programs can be compiled for; sinter-run also "
-     "lists those of this machine",
+     "lists those of this machine, with -v their caches and speed",
      kTargetGroup, kSinterc | kSinterRun, turnOn<&Options::listDevices>},
     {"--memory-limit", "8GiB",
      "memory of each GPU, or of the CPU in a program without a GPU: recomputes "

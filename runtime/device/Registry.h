@@ -31,6 +31,9 @@ struct DeviceKind {
   /// (sinter_command_kind), "cuBLASLt 13.1.0", or one line that says what to
   /// install. For `doctor`; null if programs contain what they need.
   std::function<Result<std::string>(uint32_t command)> libraryFor = nullptr;
+  /// One line for each fact about device `ordinal`: what it is, and how fast.
+  /// May measure it. Null if nothing is known without opening the device.
+  std::function<std::vector<std::string>(int ordinal)> describe = nullptr;
 };
 
 /// The kinds of devices of a process, in order of registration.

@@ -3,11 +3,14 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The reference is the fp32 call on the same values, widened; other tests check
-// it. Sums are fp32 in both, in a different order on AMX.
+// it. Sums are fp32 in both, in a different order on AMX
+// and in vdpbf16ps.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/CpuRates.h"
 #include "runtime/base/Float16.h"
+#include "runtime/base/UserCache.h"
 #include "test/runtime/OneCommand.h"
 
 #include <cmath>
@@ -253,4 +256,25 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
                                                      : x),
                   constantFilter);
           }
+}
+
+// Hidden; bf16-dot.test runs these two, in this order, with a cache folder of
+// its own and an oneDNN that leaves AMX alone.
+TEST_CASE("16-bit contractions: a cache of a CPU with a fast vdpbf16ps",
+          "[.][fast-dot-cache]") {
+  rt::CpuRates rates;
+  rates.source = "set by a test";
+  rates[rt::CpuRate::Fp32] = 1e11;
+  rates[rt::CpuRate::Bf16] = 2e11;
+  rt::CpuRateCache cache(rt::userCacheFolder("cpu-rates"));
+  REQUIRE(cache.store(rt::hostCpuId(), rates).ok());
+}
+TEST_CASE("16-bit contractions: vdpbf16ps is used where it is fast",
+          "[.][fast-dot]") {
+  std::string product =
+      checkMatmul(dense(64, 96, 128), SINTER_BF16, SINTER_BF16);
+  CAPTURE(product);
+  REQUIRE(product.starts_with("bf16 matmul"));
+  REQUIRE(product.find("bf16") != std::string::npos);
+  REQUIRE(product.find("amx") == std::string::npos);
 }

@@ -438,16 +438,20 @@ static ExitCode run(const Options &options,
 }
 
 // Prints one line per available device. For a kind without devices, the line
-// gives the reason.
-static void printDevices() {
+// gives the reason. `verbose` adds what is known about each device.
+static void printDevices(bool verbose) {
   for (const rt::DeviceKind &kind : rt::linkedDevices().kinds()) {
     rt::Result<int> count = kind.count();
     if (!count.ok())
       llvm::outs() << "device " << kind.name
                    << ": none: " << count.status().message() << "\n";
-    for (int i = 0; count.ok() && i < *count; ++i)
+    for (int i = 0; count.ok() && i < *count; ++i) {
       llvm::outs() << "device " << kind.name
                    << (kind.isNumbered ? ":" + std::to_string(i) : "") << "\n";
+      if (verbose && kind.describe)
+        for (const std::string &line : kind.describe(i))
+          llvm::outs() << "  " << line << "\n";
+    }
   }
 }
 
@@ -469,7 +473,7 @@ int tools::sinterRun(int argc, char **argv,
   }
   if (options->listDevices) {
     printTargets(llvm::outs(), targets);
-    printDevices();
+    printDevices(options->verbose);
     return kExitDone;
   }
   return run(*options, targets);

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/codegen/CudaTarget.h"
 #include "backends/sim/codegen/SimTarget.h"
+#include "runtime/base/RecordedCpus.h"
 
 using namespace sinter;
 
@@ -88,10 +89,13 @@ llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
        [](const compiler::Options &options, std::string &error) {
          std::unique_ptr<passes::Target> target = cpu::createCpuTarget(
              options.machine(), options.allowsLibrary("onednn"));
-         if (!target)
-           error = "--mcpu=" + options.mcpu +
-                   ": expected native, x86-64, x86-64-v2, x86-64-v3 or "
-                   "x86-64-v4";
+         if (target)
+           return target;
+         error = "--mcpu=" + options.mcpu +
+                 ": expected native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4";
+         for (const rt::RecordedCpu &cpu : rt::recordedCpus())
+           error += (&cpu == &rt::recordedCpus().back() ? " or " : ", ") +
+                    std::string(cpu.name);
          return target;
        }},
       {sim::kind(), "simulated CUDA devices, for tests (--gpu-arch)",

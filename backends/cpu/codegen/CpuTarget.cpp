@@ -7,6 +7,7 @@
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
 #include "passes/fuse/Fusion.h"
+#include "runtime/base/RecordedCpus.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -40,19 +41,22 @@ bool hostHas(const Machine &machine, const llvm::StringMap<bool> &host) {
   });
 }
 
-const Machine *findMachine(StringRef mcpu) {
+std::optional<Machine> findMachine(StringRef mcpu) {
   if (mcpu != "native") {
-    for (const Machine &machine : machines)
-      if (machine.name == mcpu)
-        return &machine;
-    return nullptr;
+    const rt::RecordedCpu *cpu = rt::recordedCpu(mcpu);
+    for (Machine machine : machines)
+      if (machine.name == (cpu ? StringRef(cpu->level) : mcpu)) {
+        machine.name = cpu ? StringRef(cpu->name) : machine.name;
+        return machine;
+      }
+    return std::nullopt;
   }
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   const Machine *best = &machines[0];
   for (const Machine &machine : machines)
     if (hostHas(machine, host))
       best = &machine;
-  return best;
+  return *best;
 }
 
 class CpuTarget : public passes::Target {
@@ -109,7 +113,7 @@ public:
   }
 
 private:
-  const Machine &cpu;
+  const Machine cpu;
   bool hasLibrary;
 };
 
@@ -117,7 +121,7 @@ private:
 
 std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu,
                                                 bool hasLibrary) {
-  const Machine *machine = findMachine(mcpu);
+  std::optional<Machine> machine = findMachine(mcpu);
   return machine ? std::make_unique<CpuTarget>(*machine, hasLibrary) : nullptr;
 }
 

@@ -14,6 +14,7 @@ namespace sinter::cpu {
 
 /// `mcpu` is native, x86-64, x86-64-v2, -v3 or -v4. native means the highest of
 /// these levels that this machine has, so that code depends only on the level.
+/// The name of a CPU (RecordedCpus.h) means its level.
 /// nullptr for other names. Without a library, a call computes no function
 /// beside its products: the machine's libm would give other bits than a
 /// generated kernel.

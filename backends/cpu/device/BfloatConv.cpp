@@ -1,4 +1,4 @@
-//===- BfloatConv.cpp - bf16 convolutions by AMX --------------------------===//
+//===- BfloatConv.cpp - bf16 convolutions ---------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,11 +7,11 @@
 // at load if it is constant, else at the start of a run. A filter's gradient is
 // summed in fp32 in the library's layout; its slices are added in a fixed tree.
 // If the library would have to copy operands, WidenedCall does the call
-// instead. The tile unit treats denormal operands as 0.
+// instead. AMX and vdpbf16ps treat denormal operands as 0.
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/BfloatTiles.h"
+#include "backends/cpu/device/BfloatUnit.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvOperands.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
@@ -223,8 +223,10 @@ bool BfloatConvCall::makeVariant(int64_t images) {
                                   std::move(args), desc.scratchpad_desc(),
                                   implementation);
     }
-    // Without the tile unit, bf16 is slower than fp32.
-    if (implementation.find("amx") == std::string::npos)
+    // Other implementations are slower than fp32.
+    const char *wanted =
+        bfloatUnit() == Bf16Unit::Tiles ? "amx" : "avx512_core_bf16";
+    if (implementation.find(wanted) == std::string::npos)
       return false;
     packedDesc_ = chosen;
     variants_.emplace(images, std::move(primitive));
@@ -382,7 +384,7 @@ LibraryCallResult sinter::cpu::prepareBfloatConv(OneDnnContext &context,
                                                  const sinter_command &command,
                                                  const uint8_t *constants) {
   const auto &params = *command.conv.params;
-  if (params.dtype != SINTER_BF16 || !hasBfloatTiles())
+  if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened)
     return std::unique_ptr<LibraryCall>();
   auto call = std::make_unique<BfloatConvCall>(context, command);
   if (!call->prepare(constants))

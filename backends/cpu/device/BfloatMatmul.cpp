@@ -1,16 +1,16 @@
-//===- BfloatMatmul.cpp - bf16 products by AMX ----------------------------===//
+//===- BfloatMatmul.cpp - bf16 products -----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// On CPUs with AMX, the library multiplies bf16 eight times as fast as fp32 and
-// reads operands in place. Slices are those of MatmulPlan, which depend only on
-// the shape. Calls that would need copies, sums of partial results or post-ops
-// after an activation are left to WidenedCall. The tile unit treats denormal
-// operands as 0.
+// On CPUs whose unit for bf16 is faster than fp32 (AMX, on some vdpbf16ps), the
+// library reads operands in place. Slices are those of MatmulPlan, which depend
+// only on the shape. Calls that would need copies, sums of partial results or
+// post-ops after an activation are left to WidenedCall. Both units treat
+// denormal operands as 0.
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/BfloatTiles.h"
+#include "backends/cpu/device/BfloatUnit.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/MatmulPlan.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
@@ -333,7 +333,7 @@ sinter::cpu::prepareBfloatMatmul(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
   const auto &params = *command.matmul.params;
-  if (params.dtype != SINTER_BF16 || !hasBfloatTiles())
+  if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened)
     return std::unique_ptr<LibraryCall>();
   auto call = std::make_unique<BfloatMatmulCall>(context, command);
   if (!call->prepare(constants))

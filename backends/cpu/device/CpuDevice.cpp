@@ -11,9 +11,11 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/base/CpuRates.h"
 #include "runtime/base/NumberText.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <unordered_map>
 
@@ -28,6 +30,13 @@ const std::string deviceName = "cpu";
 
 /// Copies and fills below this many bytes are not worth waking a worker.
 constexpr int64_t copyGrainBytes = 256 * 1024;
+
+std::string featureText() {
+  std::string text;
+  for (const std::string &feature : cpuFeatures())
+    text += (text.empty() ? "" : " ") + feature;
+  return text;
+}
 
 /// All work is done when a call returns, so there is nothing to order.
 class CpuStream final : public Stream {};
@@ -55,13 +64,11 @@ public:
   const std::string &kind() const override { return deviceName; }
 
   std::vector<std::string> report() const override {
-    std::string features;
-    for (const std::string &feature : cpuFeatures())
-      features += (features.empty() ? "" : " ") + feature;
     return {"CPU: " + cpuModelName(),
             "threads: " + std::to_string(threads_) + " of " +
                 std::to_string(availableCpus()) + " available CPUs",
-            "contractions: " + library_->version(), "features: " + features};
+            "contractions: " + library_->version(),
+            "features: " + featureText()};
   }
 
   Status checkCode(const sinter_artifact &artifact) const override {
@@ -218,6 +225,29 @@ sinter::cpu::createCpuDevice(int threads, uint64_t memoryLimitBytes) {
       threads, memoryLimitBytes, std::move(*library)));
 }
 
+std::vector<std::string> sinter::cpu::describeCpu() {
+  const CpuId cpu = hostCpuId();
+  std::string caches;
+  for (auto [level, bytes] : {std::pair{"L1 ", cpu.l1Bytes},
+                              {"L2 ", cpu.l2Bytes},
+                              {"L3 ", cpu.l3Bytes}})
+    if (bytes)
+      caches += (caches.empty() ? "" : ", ") + (level + bytesText(bytes));
+  std::vector<std::string> lines = {
+      "name: " + cpu.text(), "CPUs: " + std::to_string(cpu.cpus),
+      "caches: " + (caches.empty() ? "unknown" : caches),
+      "features: " + featureText()};
+  const CpuRates rates = measureHostCpuAgain();
+  lines.push_back("rates of one core: " + rates.source);
+  for (const CpuRateTraits &row : cpuRateTraits())
+    if (rates[row.rate]) {
+      char text[32];
+      std::snprintf(text, sizeof(text), "%.1f ", *rates[row.rate] / 1e9);
+      lines.push_back("  " + std::string(row.text) + ": " + text + row.unit);
+    }
+  return lines;
+}
+
 void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
   registry.add({deviceName, /*isNumbered=*/false, [] { return Result<int>(1); },
                 [](int, const DeviceOptions &options) {
@@ -227,5 +257,6 @@ void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
                 [](uint8_t *group) {
                   nameLocalGroup(group);
                   return Status();
-                }});
+                },
+                /*libraryFor=*/nullptr, [](int) { return describeCpu(); }});
 }

@@ -42,14 +42,15 @@ LibraryCallResult preparePointwise(OneDnnContext &context,
 LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);
 
-/// MATMUL of bf16 into bf16 or fp32 by AMX; null if the CPU has no AMX or the
-/// library would have to make copies. May throw dnnl::error.
+/// MATMUL of bf16 into bf16 or fp32 by AMX or vdpbf16ps; null if neither is
+/// faster than fp32 on this CPU, or the library would have to make copies. May
+/// throw dnnl::error.
 LibraryCallResult prepareBfloatMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
 /// CONV of bf16 on channels-last activations into bf16 or fp32 (gradients of
-/// filters: fp32) by AMX; null as above. May throw dnnl::error.
+/// filters: fp32); null as above. May throw dnnl::error.
 LibraryCallResult prepareBfloatConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);

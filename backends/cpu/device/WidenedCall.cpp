@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// For 16-bit contractions that the library does not support on this CPU: fp16
-// everywhere, bf16 without AMX. Operands and result pass through fp32 scratch,
-// and the contraction is the fp32 call, so that slices and sums are the same.
-// Post-ops are computed in fp32, before the single rounding.
+// For 16-bit contractions for which this CPU has no faster unit: fp16
+// everywhere, bf16 without AMX or a fast vdpbf16ps. Operands and result pass
+// through fp32 scratch, and the contraction is the fp32 call, so that slices
+// and sums are the same. Post-ops are computed in fp32, before the single
+// rounding.
 //
 //===----------------------------------------------------------------------===//
 

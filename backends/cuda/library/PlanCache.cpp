@@ -7,10 +7,10 @@
 #include "backends/cuda/library/PlanCache.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/UserCache.h"
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -33,23 +33,6 @@ std::string sealOf(const std::string &value) {
 
 std::string headOf(const std::string &key) { return firstLine + key + "\n"; }
 
-bool isFolder(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-/// Makes the folder and those above it, accessible only to the user.
-Status makeFolder(const std::string &path) {
-  if (isFolder(path))
-    return {};
-  const std::string above = parentDirectory(path);
-  if (above != path)
-    SINTER_RETURN_IF_ERROR(makeFolder(above));
-  if (::mkdir(path.c_str(), 0700) == 0 || isFolder(path))
-    return {};
-  return fileError(path, errno == EEXIST ? ENOTDIR : errno);
-}
-
 /// A name next to `path` that no other process or thread uses.
 std::string nameBeside(const std::string &path) {
   static std::atomic<unsigned> count{0};
@@ -63,15 +46,7 @@ PlanCache::PlanCache(std::string folder, std::string device, Note note)
     : folder_(std::move(folder)), device_(std::move(device)),
       note_(std::move(note)) {}
 
-std::string PlanCache::userFolder() {
-  const char *cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && cache[0] == '/')
-    return std::string(cache) + "/sinter/plans";
-  const char *home = std::getenv("HOME");
-  if (home && home[0] == '/')
-    return std::string(home) + "/.cache/sinter/plans";
-  return {};
-}
+std::string PlanCache::userFolder() { return userCacheFolder("plans"); }
 
 void PlanCache::tell(const std::string &reason) {
   if (note_)
@@ -88,7 +63,7 @@ bool PlanCache::isWritable() {
     tell("neither XDG_CACHE_HOME nor HOME names a folder");
     return false;
   }
-  Status made = makeFolder(folder_);
+  Status made = makeUserFolder(folder_);
   // Root may write anywhere, except on read-only file systems.
   if (made.ok() && ::access(folder_.c_str(), R_OK | W_OK | X_OK) != 0)
     made = fileError(folder_, errno);

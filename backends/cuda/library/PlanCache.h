@@ -34,9 +34,7 @@ public:
   /// created when it is first written to; empty: the user has no cache folder.
   PlanCache(std::string folder, std::string device, Note note);
 
-  /// "$XDG_CACHE_HOME/sinter/plans", by default below ~/.cache; empty without a
-  /// home folder. Relative values of the variable are ignored, as its
-  /// specification demands.
+  /// userCacheFolder("plans"): empty without a home folder.
   static std::string userFolder();
 
   /// Whether a new choice can be stored.

@@ -1,0 +1,27 @@
+//===- CpuProbe.h - measures one core of this CPU ---------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_BASE_CPUPROBE_H
+#define SINTER_RUNTIME_BASE_CPUPROBE_H
+
+#include "runtime/base/CpuRates.h"
+
+namespace sinter::rt {
+
+/// Changes when the same CPU would get other rates.
+inline constexpr int cpuProbeVersion = 1;
+
+/// Measures the rates of the core that runs the calling thread, in some 30 ms,
+/// with 17 MiB of memory. `cpu` tells the sizes of the caches. Each rate is the
+/// best of several rounds of a fraction of a millisecond; the rounds of all
+/// instruction sets take turns, so that another process slows none of them
+/// alone. An instruction runs only if CPUID and the operating system offer it.
+/// For AMX, the process asks the system for the tile registers; if it refuses,
+/// there is no such rate. Rates that cannot be measured are absent.
+CpuRates probeCpu(const CpuId &cpu);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_BASE_CPUPROBE_H
