@@ -4,12 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/InspectTool.h"
-#include "runtime/harness/MemoryChart.h"
 #include "tools/lib/BisectRuns.h"
 #include "tools/lib/Targets.h"
 
 int main(int argc, char **argv) {
   return sinter::compiler::sinterInspect(argc, argv, sinter::tools::targets(),
-                                         sinter::rt::memoryPage,
                                          sinter::tools::bisectRuns());
 }

@@ -326,26 +326,28 @@ compiler::kernelFlops(const sinter_artifact &artifact) {
   return result;
 }
 
+std::vector<KernelFlops> compiler::commandFlops(const sinter_artifact &artifact,
+                                                const sinter_entry &entry) {
+  std::map<std::string, KernelFlops> ofKernels = kernelFlops(artifact);
+  std::vector<KernelFlops> all;
+  for (const sinter_command &command : commands(entry))
+    all.push_back(command.kind == SINTER_CMD_LAUNCH
+                      ? ofKernels[targetName(artifact, command).str()]
+                      : callFlops(command));
+  return all;
+}
+
 EntryTotals compiler::total(const sinter_artifact &artifact,
                             const sinter_entry &entry) {
   EntryTotals totals;
-  std::map<std::string, KernelFlops> ofKernels = kernelFlops(artifact);
-  for (const sinter_command &command : commands(entry)) {
+  for (const auto &[command, own] :
+       llvm::zip(commands(entry), commandFlops(artifact, entry))) {
     if (command.kind == SINTER_CMD_LAUNCH) {
       ++totals.launches;
       totals.kernels.insert(command.launch.kernel);
-      const KernelFlops &own = ofKernels[targetName(artifact, command).str()];
-      totals.otherFlops += own.other;
-      for (auto &[dtype, flops] : own.contractions) {
-        totals.flops += flops;
-        totals.flopsByDtype[dtype] += flops;
-      }
     }
-    totals.calls += command.kind == SINTER_CMD_ALL_REDUCE;
-    if (!isContraction(command.kind))
-      continue;
-    ++totals.calls;
-    KernelFlops own = callFlops(command);
+    totals.calls +=
+        command.kind == SINTER_CMD_ALL_REDUCE || isContraction(command.kind);
     totals.otherFlops += own.other;
     for (auto &[dtype, flops] : own.contractions) {
       totals.flops += flops;

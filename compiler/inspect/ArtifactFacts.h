@@ -94,6 +94,10 @@ KernelFlops callFlops(const sinter_command &command);
 /// Of each kernel by its name; empty if the manifest does not say.
 std::map<std::string, KernelFlops> kernelFlops(const sinter_artifact &artifact);
 
+/// Of each command of an entry: of a launch those of its kernel.
+std::vector<KernelFlops> commandFlops(const sinter_artifact &artifact,
+                                      const sinter_entry &entry);
+
 struct EntryTotals {
   double flops = 0;      // of contractions, in libraries and in kernels
   double otherFlops = 0; // of all else in kernels, and of post-ops

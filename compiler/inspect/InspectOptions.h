@@ -23,8 +23,7 @@ struct InspectOptions {
   std::string pattern;             // of grep
   std::string from, to;            // of diff: steps of a trace
   std::vector<Question> questions; // of why
-  PlanPage planPage = nullptr;
-  std::vector<std::string> rest; // for parseOptions
+  std::vector<std::string> rest;   // for parseOptions
 };
 
 /// Prints an error of the tool and returns `code`.

@@ -22,6 +22,7 @@
 #include "compiler/inspect/PlacementView.h"
 #include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceTool.h"
+#include "compiler/inspect/page/PlanPage.h"
 #include "compiler/inspect/page/ViewCommand.h"
 #include "compiler/inspect/run/RunTool.h"
 #include "compiler/verify/Reduce.h"
@@ -184,21 +185,15 @@ static int inspectLock(const InspectOptions &inspect, const Options &options) {
 }
 
 /// Prints one report after the other. In JSON, several reports become a list.
-/// An HTML page holds only one.
 static int reportArtifacts(const InspectOptions &inspect,
                            const Options &options,
                            llvm::ArrayRef<const sinter_artifact *> artifacts) {
   bool isPlan = inspect.command == "plan";
   StringRef output = options.output;
-  if (isPlan && output.ends_with(".html")) {
-    if (artifacts.size() > 1)
-      return inspectError(shown(options.model) +
-                          ": has plans for several targets: choose one "
-                          "with --target");
+  if (isPlan && output.ends_with(".html"))
     return printReport(options, [&](llvm::raw_ostream &os) {
-      os << inspect.planPage(*artifacts.front());
+      writePlanPage(artifacts, llvm::sys::path::filename(options.model), os);
     });
-  }
   bool json = inspect.json || (isPlan && output.ends_with(".json"));
   auto report = inspect.command == "plan"        ? reportPlan
                 : inspect.command == "kernels"   ? reportKernels
@@ -385,13 +380,12 @@ static std::string checkRequest(const InspectOptions &inspect,
 
 int compiler::sinterInspect(int argc, char **argv,
                             llvm::ArrayRef<TargetFactory> targets,
-                            PlanPage planPage, const RunFunctions &run) {
+                            const RunFunctions &run) {
   prepareProcess("sinter-inspect");
   const std::vector<std::string> args = argumentsOf(argc, argv);
   if (std::optional<int> code = runOwnCommand(args, targets, run))
     return *code;
   InspectOptions inspect = splitArguments(args);
-  inspect.planPage = planPage;
   takeTraceWords(inspect);
   bool isHelp = llvm::is_contained(inspect.rest, "--help");
   if (std::string wrong = checkCommand(inspect); !wrong.empty() && !isHelp)

@@ -8,6 +8,7 @@
 #include "ir/Kernel.h"
 #include "ir/Locations.h"
 #include "ir/Rewrites.h"
+#include "passes/OpClasses.h"
 #include "passes/PostOps.h"
 #include "passes/fuse/Cluster.h"
 #include "passes/fuse/FusionForm.h"
@@ -79,8 +80,22 @@ static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   return ordered.takeVector();
 }
 
-/// The locations of the members and, if these name no node (constants that are
-/// stored), those of the users.
+/// Whether `op` widens what an op outside has rounded for the same nodes. It is
+/// how the members read this value, and computes no part of the nodes.
+static bool isReadOfRounded(Operation *op, ArrayRef<Operation *> members) {
+  auto cast = dyn_cast<ir::CastOp>(op);
+  Operation *def = cast ? cast.getX().getDefiningOp() : nullptr;
+  if (!def || llvm::is_contained(members, def) || !widened(cast.getResult()))
+    return false;
+  llvm::SmallSetVector<StringRef, 4> own, outside;
+  ir::collectNodeNames(op->getLoc(), own);
+  ir::collectNodeNames(def->getLoc(), outside);
+  return llvm::all_of(own,
+                      [&](StringRef name) { return outside.contains(name); });
+}
+
+/// The locations of the members that compute and, if these name no node
+/// (constants that are stored), those of the users.
 static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
                               ArrayRef<Value> results) {
   SmallVector<Location> locations;
@@ -90,7 +105,12 @@ static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
     ir::collectNodeNames(op->getLoc(), names);
   };
   for (Operation *member : members)
-    add(member);
+    if (!isReadOfRounded(member, members))
+      add(member);
+  if (names.empty())
+    for (Operation *member : members)
+      if (isReadOfRounded(member, members))
+        add(member);
   if (names.empty())
     for (Value result : results)
       for (Operation *user : result.getUsers())

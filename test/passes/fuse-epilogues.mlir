@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s
+// RUN: sinter-opt %s --mlir-print-debuginfo --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s --check-prefix=LOCATIONS
 
 // CHECK-LABEL: @bias_relu
 // CHECK: sinter.library_call matmul(%arg0, %arg1, %arg2)
@@ -185,4 +186,21 @@ func.func @gate_used_elsewhere(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> (ten
   %s = sinter.sigmoid %c : tensor<4x8xf32>
   %y = sinter.mul %c, %s : tensor<4x8xf32>
   return %y, %c : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// A call bears the nodes that it computes. What widens a rounded value of another node only reads it; a cast that is a node of the model is computed.
+// LOCATIONS-LABEL: @nodes_of_casts
+// LOCATIONS: sinter.library_call matmul
+// LOCATIONS: } loc(#[[CALL:.*]])
+// LOCATIONS: #[[CAST:.*]] = loc("/Cast")
+// LOCATIONS: #[[PRODUCT:.*]] = loc("/MatMul")
+// LOCATIONS: #[[CALL]] = loc(fused[#[[CAST]], #[[PRODUCT]]])
+func.func @nodes_of_casts(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
+  %0 = sinter.relu %x : tensor<4x8xf32> loc("/Relu")
+  %1 = sinter.cast %0 : tensor<4x8xf32> -> tensor<4x8xbf16> loc("/Relu")
+  %2 = sinter.cast %1 : tensor<4x8xbf16> -> tensor<4x8xf32> loc("/Relu")
+  %3 = sinter.cast %w : tensor<8x3xf32> -> tensor<8x3xbf16> loc("/Weights")
+  %4 = sinter.cast %3 : tensor<8x3xbf16> -> tensor<8x3xf32> loc("/Cast")
+  %5 = sinter.dot_general %2, %4 batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32> loc("/MatMul")
+  return %5 : tensor<4x3xf32>
 }

@@ -86,6 +86,18 @@ void Profile::record(const sinter_entry &entry, uint32_t index,
 
 using Handler = nlohmann::json::error_handler_t;
 
+// Which program the events are of: other sizes take other times.
+static nlohmann::ordered_json programJson(const sinter_entry &entry) {
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
+  for (uint32_t i = 0; i < entry.numInputs; ++i) {
+    const sinter_tensor_desc &input = entry.inputs[i];
+    inputs.push_back(
+        {{"name", input.name},
+         {"shape", std::vector<int64_t>(input.dims, input.dims + input.rank)}});
+  }
+  return {{"entry", entry.name}, {"inputs", inputs}};
+}
+
 std::string Profile::traceEvents() const {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
@@ -102,6 +114,8 @@ std::string Profile::traceEvents() const {
   }
   nlohmann::ordered_json json = {{"traceEvents", list},
                                  {"displayTimeUnit", "ms"}};
+  if (entry_)
+    json["otherData"] = programJson(*entry_);
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
@@ -113,26 +127,8 @@ static double bytesOf(const sinter_command &command) {
   return bytes;
 }
 
-// The multiplications and additions of a library call. Generated kernels count
-// as 0.
-static double flopsOf(const sinter_command &command) {
-  double flops = 0;
-  if (command.kind == SINTER_CMD_MATMUL) {
-    const auto &matmul = *command.matmul.params;
-    flops = 2.0 * matmul.m * matmul.n * matmul.k;
-    for (uint32_t i = 0; i < matmul.batchRank; ++i)
-      flops *= matmul.batch[i];
-  } else if (command.kind == SINTER_CMD_CONV) {
-    const auto &conv = *command.conv.params;
-    flops = 2.0 * conv.batch * conv.filters * conv.channels /
-            static_cast<double>(conv.groups);
-    for (uint32_t i = 0; i < conv.spatialRank; ++i)
-      flops *= static_cast<double>(conv.outputDims[i]) * conv.kernel[i];
-  }
-  return flops;
-}
-
-std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
+std::string Profile::report(bool json, const rt::Ceilings &ceilings,
+                            const FlopsOfEntry &flopsOf) const {
   std::vector<size_t> order(lines_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -141,6 +137,8 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
   double total = 0;
   for (const Line &line : lines_)
     total += static_cast<double>(line.totalNs);
+  const std::vector<double> flops =
+      entry_ ? flopsOf(*entry_) : std::vector<double>();
   nlohmann::json list = nlohmann::json::array();
   std::string text = "   share     time us      GB/s   TFLOP/s  command\n";
   for (size_t i : order) {
@@ -149,7 +147,7 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
     double us = line.calls ? line.totalNs / 1e3 / line.calls : 0;
     double share = total > 0 ? 100 * line.totalNs / total : 0;
     double gbps = us > 0 ? bytesOf(command) / us / 1e3 : 0;
-    double tflops = us > 0 ? flopsOf(command) / us / 1e6 : 0;
+    double tflops = us > 0 ? flops[i] / us / 1e6 : 0;
     list.push_back({{"index", i},
                     {"kind", rt::commandName(command.kind)},
                     {"nodes", command.label},

@@ -38,12 +38,18 @@ public:
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
 
-  /// The commands of `entry` with their mean time, share, GB/s and TFLOP/s,
+  /// The floating-point operations of each command of an entry.
+  using FlopsOfEntry =
+      std::function<std::vector<double>(const sinter_entry &entry)>;
+
+  /// The commands of the entry with their mean time, share, GB/s and TFLOP/s,
   /// slowest first, and the device's limits; as text or JSON.
-  std::string report(bool json, const rt::Ceilings &ceilings) const;
+  std::string report(bool json, const rt::Ceilings &ceilings,
+                     const FlopsOfEntry &flopsOf) const;
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
-  /// in the row of its device and stream.
+  /// in the row of its device and stream. "otherData" names the entry and the
+  /// sizes of its inputs.
   std::string traceEvents() const;
 
 private:

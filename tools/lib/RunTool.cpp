@@ -12,6 +12,7 @@
 #include "compiler/driver/MicroBatches.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/inspect/ArtifactFacts.h"
 #include "compiler/options/OptionValues.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/device/Registry.h"
@@ -380,7 +381,14 @@ static ExitCode runProgram(const Options &options, Runner &runner,
       rt::Result<rt::Ceilings> ceilings = runner.ceilings();
       if (!ceilings.ok())
         return report(options, ceilings.status());
-      llvm::outs() << profile.report(options.json, *ceilings);
+      llvm::outs() << profile.report(
+          options.json, *ceilings, [&](const sinter_entry &entry) {
+            std::vector<double> flops;
+            for (const KernelFlops &each :
+                 commandFlops(runner.artifact(), entry))
+              flops.push_back(each.total());
+            return flops;
+          });
     }
     if (std::string problem = writeTraceEvents(options, profile);
         !problem.empty()) {

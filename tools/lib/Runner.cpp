@@ -24,6 +24,9 @@ public:
                  const sinter_entry &entry)
       : program_(std::move(program)), entry_(entry) {}
 
+  const sinter_artifact &artifact() const override {
+    return program_->artifact();
+  }
   std::span<const sinter_tensor_desc> inputs() const override {
     return {entry_.inputs, entry_.numInputs};
   }
@@ -90,6 +93,9 @@ public:
   }
   ~LibraryRunner() override { functions_.destroy(program_); }
 
+  const sinter_artifact &artifact() const override {
+    return *functions_.artifact();
+  }
   std::span<const sinter_tensor_desc> inputs() const override {
     return inputs_;
   }

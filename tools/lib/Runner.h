@@ -23,6 +23,8 @@ class Runner {
 public:
   virtual ~Runner() = default;
 
+  /// The program; it lives as long as the runner.
+  virtual const sinter_artifact &artifact() const = 0;
   virtual std::span<const sinter_tensor_desc> inputs() const = 0;
   virtual std::span<const sinter_tensor_desc> outputs() const = 0;
   virtual std::span<const sinter_state_desc> states() const = 0;

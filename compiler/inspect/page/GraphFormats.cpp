@@ -290,13 +290,36 @@ void compiler::writeTraceEvents(const PageProgram &program,
   });
 }
 
-std::vector<size_t> compiler::commandCounts(const Trace &trace) {
-  std::vector<size_t> counts;
+// The sizes in "exec.program @main("x" : tensor<8x3xf32>, ...) -> ...".
+static InputSizes inputsOfHead(StringRef text) {
+  InputSizes inputs;
+  while (!text.empty() && !text.starts_with("->")) {
+    if (text.consume_front("\"")) { // a name, which may hold anything
+      while (!text.empty() && !text.starts_with("\""))
+        text = text.drop_front(text.starts_with("\\") ? 2 : 1);
+      text = text.drop_front(text.empty() ? 0 : 1);
+      continue;
+    }
+    if (!text.consume_front("tensor<")) {
+      text = text.drop_front();
+      continue;
+    }
+    std::vector<int64_t> &sizes = inputs.emplace_back();
+    for (int64_t size = 0; !text.consumeInteger(10, size);) {
+      sizes.push_back(size);
+      text.consume_front("x");
+    }
+  }
+  return inputs;
+}
+
+std::vector<PlannedProgram> compiler::plannedPrograms(const Trace &trace) {
+  std::vector<PlannedProgram> programs;
   for (const auto &[symbol, text] : trace.before(trace.steps.size()))
     if (StringRef(text).starts_with("exec.program")) {
       std::vector<OpText> ops = readOps(text);
       std::map<unsigned, Buffer> buffers;
-      counts.push_back(commandsOf(ops, buffers).size());
+      programs.push_back({commandsOf(ops, buffers).size(), inputsOfHead(text)});
     }
-  return counts;
+  return programs;
 }

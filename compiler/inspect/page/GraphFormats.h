@@ -21,8 +21,12 @@ void writeModelExplorer(const std::vector<PageProgram> &programs,
 /// each command takes 1 microsecond.
 void writeTraceEvents(const PageProgram &program, llvm::raw_ostream &os);
 
-/// How many commands each planned program of a trace has.
-std::vector<size_t> commandCounts(const Trace &trace);
+/// A planned program of a trace.
+struct PlannedProgram {
+  size_t numCommands = 0;
+  InputSizes inputs;
+};
+std::vector<PlannedProgram> plannedPrograms(const Trace &trace);
 
 } // namespace sinter::compiler
 

@@ -176,10 +176,38 @@ void compiler::writePageData(const PageContent &content,
       out.attribute("runs", json::Array(content.runs));
     if (!content.reports.empty())
       out.attribute("reports", json::Array(content.reports));
+    if (!content.plans.empty()) {
+      out.attribute("title", content.title);
+      out.attribute("plans", json::Array(content.plans));
+    }
   });
 }
 
-std::string compiler::readProfile(StringRef text, std::vector<double> &micros) {
+// What Profile::traceEvents of sinter-run writes about the program; nothing if
+// it is absent or of another form.
+static std::optional<InputSizes> inputSizes(const json::Object &events) {
+  const json::Object *program = events.getObject("otherData");
+  const json::Array *inputs = program ? program->getArray("inputs") : nullptr;
+  if (!inputs)
+    return std::nullopt;
+  InputSizes all;
+  for (const json::Value &each : *inputs) {
+    const json::Object *input = each.getAsObject();
+    const json::Array *shape = input ? input->getArray("shape") : nullptr;
+    if (!shape)
+      return std::nullopt;
+    std::vector<int64_t> &sizes = all.emplace_back();
+    for (const json::Value &value : *shape) {
+      std::optional<int64_t> size = value.getAsInteger();
+      if (!size)
+        return std::nullopt;
+      sizes.push_back(*size);
+    }
+  }
+  return all;
+}
+
+std::string compiler::readProfile(StringRef text, Profile &profile) {
   auto value = json::parse(text);
   if (!value) {
     llvm::consumeError(value.takeError());
@@ -191,6 +219,8 @@ std::string compiler::readProfile(StringRef text, std::vector<double> &micros) {
   if (!events)
     return "has no traceEvents; 'sinter-run --profile --trace-events=FILE' "
            "writes them";
+  profile.inputs = inputSizes(*object);
+  std::vector<double> &micros = profile.micros;
   // More commands than any program has; a damaged file may name any number.
   constexpr int64_t kMostCommands = 1 << 22;
   std::vector<unsigned> counts;

@@ -33,14 +33,28 @@ struct PageContent {
   llvm::json::Array runs;            // runPageJson()
   /// Of compiled programs beside runs: {"title", "build_id", "text"}.
   llvm::json::Array reports;
+  /// Of compiled programs alone: the memory of each entry (PlanPage.cpp), and
+  /// the file's name.
+  llvm::json::Array plans;
+  std::string title;
 };
 
 /// Writes the JSON value that docs/inspector.md describes.
 void writePageData(const PageContent &content, llvm::raw_ostream &os);
 
+/// The sizes of each input of a program, in its order.
+using InputSizes = std::vector<std::vector<int64_t>>;
+
+/// What was measured of one program.
+struct Profile {
+  std::vector<double> micros; // the mean of each command
+  /// Of the program that was profiled; nothing if the file does not say.
+  std::optional<InputSizes> inputs;
+};
+
 /// Reads trace events of `sinter-run --trace-events`. Returns "" on success,
 /// else what is wrong with `text`.
-std::string readProfile(llvm::StringRef text, std::vector<double> &micros);
+std::string readProfile(llvm::StringRef text, Profile &profile);
 
 /// Reads {title: {node: number}}. Returns "" on success, else what is wrong
 /// with `text`.

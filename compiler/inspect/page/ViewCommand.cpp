@@ -20,12 +20,11 @@
 #include "compiler/inspect/page/GraphFormats.h"
 #include "compiler/inspect/page/Page.h"
 #include "compiler/inspect/page/Serve.h"
+#include "compiler/inspect/page/ViewFiles.h"
 #include "compiler/inspect/run/RunPage.h"
 #include "compiler/inspect/run/RunTool.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace sinter;
@@ -132,29 +131,6 @@ static std::string idleOption(const ViewOptions &view, const Options &options) {
   return "";
 }
 
-// The contents of a regular file; an error names it.
-static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-readRegular(const std::string &path) {
-  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
-    return llvm::createStringError(shown(path) + ": not a regular file");
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return llvm::createStringError(shown(path) + ": " +
-                                   buffer.getError().message());
-  return std::move(*buffer);
-}
-
-static int readTrace(const std::string &path, PageProgram &program) {
-  auto bytes = readRegular(path);
-  if (!bytes)
-    return inspectError(llvm::toString(bytes.takeError()));
-  std::string wrong = program.trace.read((*bytes)->getBuffer());
-  if (wrong.empty() && program.trace.steps.empty())
-    wrong = "has no pass";
-  return wrong.empty() ? int(kExitDone)
-                       : inspectError(shown(path) + ": " + wrong);
-}
-
 // The x86 code of the kernels, and what is known of each.
 static int addMachineCode(Compilation &compilation, PageProgram &program) {
   CompiledProgram compiled;
@@ -254,7 +230,7 @@ static int readProgram(const Options &options,
   program.title = llvm::sys::path::filename(options.model).str();
   FileKind kind = fileKindOf(options.model);
   if (kind == FileKind::Trace)
-    return readTrace(options.model, program);
+    return readTraceFile(options.model, program);
   if (kind == FileKind::Program)
     return inspectError(
         shown(options.model) +
@@ -324,34 +300,6 @@ static int write(const PageContent &content, ViewFormat format,
   return wrong.empty() ? int(kExitDone) : inspectError(wrong);
 }
 
-// A profile is of one program. One of other compile options would give times to
-// the wrong commands.
-static int readTimes(const ViewOptions &view, PageProgram &program) {
-  auto bytes = readRegular(view.profile);
-  if (!bytes)
-    return inspectError(llvm::toString(bytes.takeError()));
-  std::string wrong = readProfile((*bytes)->getBuffer(), program.commandMicros);
-  if (!wrong.empty())
-    return inspectError(shown(view.profile) + ": " + wrong);
-  std::vector<size_t> counts = commandCounts(program.trace);
-  if (!llvm::is_contained(counts, program.commandMicros.size()))
-    return inspectError(
-        shown(view.profile) + ": is of a program with " +
-        llvm::Twine(program.commandMicros.size()) + " commands, which " +
-        shown(program.title) +
-        " does not have; use the compile options of the profiled run");
-  return kExitDone;
-}
-
-static int readOverlayFile(const std::string &path, PageProgram &program) {
-  auto bytes = readRegular(path);
-  if (!bytes)
-    return inspectError(llvm::toString(bytes.takeError()));
-  std::string wrong = readOverlays((*bytes)->getBuffer(), program.overlays);
-  return wrong.empty() ? int(kExitDone)
-                       : inspectError(shown(path) + ": " + wrong);
-}
-
 static int readPrograms(const ViewOptions &view, const Options &options,
                         llvm::ArrayRef<TargetFactory> targets,
                         std::vector<PageProgram> &programs) {
@@ -362,7 +310,7 @@ static int readPrograms(const ViewOptions &view, const Options &options,
   if (int code = readProgram(options, targets, programs.front()))
     return code;
   if (!view.profile.empty())
-    if (int code = readTimes(view, programs.front()))
+    if (int code = readProfileFile(view.profile, programs.front()))
       return code;
   return view.with.empty() ? int(kExitDone)
                            : readSecond(view, options, targets, programs);

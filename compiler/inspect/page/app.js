@@ -14,7 +14,7 @@ class App {
       this.sides.push(new Side(this, new Program(program), parent));
     this.side = this.sides[0];
     this.ir = new IrPane(this, byId('irTab'));
-    this.memories = []; // a chart for each device
+    this.memory = new MemoryPane(this);
     this.search = new Search(this);
     this.kernels = new KernelPanes(this);
     this.runs = data.runs ? new RunView(data) : null;
@@ -55,12 +55,11 @@ class App {
     byId('codeForm').onchange = () => this.kernels.fillCode();
     byId('kernelGraph').onclick = () => this.showKernelGraph(byId('kernel').value);
     byId('kernelFilter').oninput = () => this.kernels.fillTable();
-    byId('program').onchange = () => this.fillMemory();
     this.listenDivider();
     document.addEventListener('keydown', event => this.pageKey(event));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       this.sides.forEach(side => side.view.draw());
-      this.drawMemory();
+      this.memory.draw();
       this.drawTicks();
     });
     new ResizeObserver(() => this.drawTicks()).observe(byId('ticks'));
@@ -83,11 +82,11 @@ class App {
     for (const [tab, id] of Object.entries(ids))
       byId(id).hidden = tab !== name;
     if (name === 'memory')
-      this.drawMemory();
+      this.memory.draw();
     if (name === 'ir')
       this.ir.show();
     if (tabs === 'mainTabs')
-      document.body.classList.toggle('onRuns', name === 'runs');
+      document.body.classList.toggle('noGraph', name === 'runs');
   }
 
   openMain(name) { byId('mainTabs').querySelector(`[data-tab=${name}]`).click(); }
@@ -193,36 +192,9 @@ class App {
     }
   }
 
-  get memory() { return this.memories[0]; }
-  drawMemory() { this.memories.forEach(chart => chart.draw()); }
-
   fillMemory() {
-    const {program} = this.side, select = byId('program'), plans = program.plans();
-    if (this.plansOf !== program) {
-      this.plansOf = program;
-      select.replaceChildren(...plans.map(({symbol}, i) => element('option', {value: i}, '@' + symbol)));
-      select.value = String(plans.reduce((best, plan, i) => plan.commands.length > plans[best].commands.length ? i : best, 0));
-    }
-    const plan = plans[Number(select.value) || 0] || null;
-    if (this.memoryOf !== plan)
-      this.showMemory(plan);
-    this.drawMemory();
-  }
-
-  // A picture for each device that keeps values of the plan.
-  showMemory(plan) {
-    this.memoryOf = plan;
-    const places = plan ? [...new Set(plan.arena.map(buffer => buffer.place))].sort((a, b) => a - b) : [];
-    byId('memoryBody').replaceChildren();
-    this.memories = (places.length ? places : [0]).map((place, i) => {
-      const canvas = element('canvas', {tabindex: 0, 'aria-label': `Memory over time, device ${place}`});
-      const peak = element('div', {class: 'peak', ...(i ? {} : {id: 'peak'})});
-      byId('memoryBody').append(element('div', {class: 'device'}, element('div', {class: 'picture'}, canvas), peak));
-      const chart = new MemoryChart(this, canvas, peak, places.length > 1);
-      chart.set(plan, place);
-      return chart;
-    });
-    byId('memoryTotals').textContent = plan ? this.memories.map(chart => chart.totals()).join('; ') + `; ${plan.commands.length} commands` : 'no plan';
+    const {program} = this.side;
+    this.memory.set(program.plans());
   }
 
   // Shows the code of a kernel. Its nodes are selected, unless one of them is.
@@ -284,7 +256,7 @@ class App {
     this.sides.forEach(side => side.view.draw());
     fillSelection(this, byId('selectionTab'));
     this.ir.show();
-    this.drawMemory();
+    this.memory.draw();
   }
 
   selectOp(side, id) {
@@ -457,7 +429,7 @@ class App {
 }
 
 readData().then(data => {
-  window.app = data.programs.length ? new App(data) : new RunPage(data);
+  window.app = data.programs.length ? new App(data) : data.plans ? new PlanPage(data) : new RunPage(data);
   openPlace(window.app, placeOfAddress());
   addEventListener('hashchange', () => openPlace(window.app, placeOfAddress()));
   if (location.protocol === 'http:') {

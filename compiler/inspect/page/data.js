@@ -277,6 +277,19 @@ class Plan {
     this.micros = micros.length === this.commands.length ? micros : [];
   }
 
+  // Of a compiled program, which has commands and bytes, but no ops.
+  static ofCompiled({target, entry, commands, values}, namesTarget) {
+    const plan = new Plan(entry, [], []);
+    plan.title = `@${entry}` + (namesTarget ? ` for ${target}` : '');
+    plan.commands = commands.map(({kind, target: name, nodes}, index) => (
+      {op: {kind: `exec.${kind}`, nodes}, index, target: name, reads: [], writes: []}));
+    plan.arena = values.map(value => {
+      const writer = plan.commands[value.first];
+      return {...value, space: 'arena', type: '', nodes: writer.op.nodes, writer};
+    });
+    return plan;
+  }
+
   addBuffer(op) {
     const match = /^exec\.buffer (\w+)\[(\d+)\] (\d+) \+ (\d+)/.exec(op.text);
     if (match)

@@ -42,7 +42,7 @@ class MemoryChart {
   }
 
   describe(buffer) {
-    return `${buffer.nodes.map(shown).join(', ') || '(no node)'}\n${buffer.type}  ${bytesText(buffer.size)}\nbytes ${buffer.offset} to ${buffer.offset + buffer.size}, commands ${buffer.first} to ${buffer.last}` +
+    return `${buffer.nodes.map(shown).join(', ') || '(no node)'}\n${[buffer.type, bytesText(buffer.size)].filter(Boolean).join('  ')}\nbytes ${buffer.offset} to ${buffer.offset + buffer.size}, commands ${buffer.first} to ${buffer.last}` +
       (buffer.writer ? `\nwritten by ${shown(buffer.writer.target)}` : '');
   }
 
@@ -211,5 +211,79 @@ class MemoryChart {
                            element('td', {}, element('a', {onclick: () => this.app.selectBuffer(this.plan, buffer)}, shown(buffer.nodes[0] || '(no node)')),
                                    buffer.nodes.length > 1 ? ` +${buffer.nodes.length - 1}` : '', element('div', {class: 'faint'}, buffer.type))));
     this.peakPane.append(table);
+  }
+}
+
+// The memory panel: a picture for each device of the chosen program. `owner`
+// has the selection: names, tooltip(), selectBuffer() and selectCommand().
+class MemoryPane {
+  constructor(owner) {
+    this.owner = owner;
+    this.charts = [];
+    this.plans = [];
+    byId('program').onchange = () => this.show();
+  }
+
+  // The programs to choose from. At first the one with most commands is shown.
+  set(plans) {
+    if (this.plans !== plans) {
+      this.plans = plans;
+      const select = byId('program');
+      select.replaceChildren(...plans.map(({title, symbol}, i) => element('option', {value: i}, shown(title || '@' + symbol))));
+      select.value = String(plans.reduce((best, plan, i) => plan.commands.length > plans[best].commands.length ? i : best, 0));
+    }
+    this.show();
+  }
+
+  show() {
+    const plan = this.plans[Number(byId('program').value) || 0] || null;
+    if (this.plan !== plan || !this.charts.length)
+      this.fill(plan);
+    this.draw();
+  }
+
+  fill(plan) {
+    this.plan = plan;
+    const places = plan ? [...new Set(plan.arena.map(buffer => buffer.place))].sort((a, b) => a - b) : [];
+    byId('memoryBody').replaceChildren();
+    this.charts = (places.length ? places : [0]).map((place, i) => {
+      const canvas = element('canvas', {tabindex: 0, 'aria-label': `Memory over time, device ${place}`});
+      const peak = element('div', {class: 'peak', ...(i ? {} : {id: 'peak'})});
+      byId('memoryBody').append(element('div', {class: 'device'}, element('div', {class: 'picture'}, canvas), peak));
+      const chart = new MemoryChart(this.owner, canvas, peak, places.length > 1);
+      chart.set(plan, place);
+      return chart;
+    });
+    byId('memoryTotals').textContent = plan ? this.charts.map(chart => chart.totals()).join('; ') + `; ${plan.commands.length} commands` : 'no plan';
+  }
+
+  draw() { this.charts.forEach(chart => chart.draw()); }
+}
+
+// The page of compiled programs, of which only the memory is known.
+class PlanPage {
+  constructor(data) {
+    this.names = []; // the selected nodes
+    document.body.classList.add('noGraph', 'noTabs');
+    byId('title').textContent = byId('title').title = shown(data.title);
+    byId('helpButton').onclick = () => byId('help').showModal();
+    byId('graphTab').hidden = true;
+    byId('memoryTab').hidden = false;
+    const targets = new Set(data.plans.map(({target}) => target));
+    this.memory = new MemoryPane(this);
+    this.memory.set(data.plans.map(record => Plan.ofCompiled(record, targets.size > 1)));
+    document.addEventListener('keydown', event => {
+      if (event.key === 'Escape')
+        this.setNames([]);
+    });
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.memory.draw());
+  }
+
+  tooltip(text, x, y) { showTooltip(text, x, y); }
+  selectBuffer(plan, buffer) { this.setNames(buffer.nodes); }
+  selectCommand(plan, command) { this.setNames(command.op.nodes); }
+  setNames(names) {
+    this.names = names;
+    this.memory.draw();
   }
 }

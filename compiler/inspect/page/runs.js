@@ -212,7 +212,7 @@ class RunView {
 class RunPage {
   constructor(data) {
     this.runs = new RunView(data);
-    document.body.classList.add('onRuns', 'onlyRuns');
+    document.body.classList.add('noGraph', 'noTabs');
     byId('title').textContent = byId('title').title = this.runs.runs.map(run => run.title).join(' | ');
     byId('helpButton').onclick = () => byId('help').showModal();
     byId('graphTab').hidden = true;

@@ -205,10 +205,10 @@ class Check:
         expect(all(count == 0 for role, count in roles if role == "optimizer") and
                any(role == "backward and optimizer" for role, count in roles),
                f"updates that are fused with gradients are not told from updates: {roles}")
-        arena = browser.run("Math.max(...app.memory.buffers.map(b => b.offset + b.size))")
+        arena = browser.run("Math.max(...app.memory.charts[0].buffers.map(b => b.offset + b.size))")
         expect(0 <= step["arena_bytes"] - arena < 256,
                f"the chart's arena has {arena} bytes, the plan {step['arena_bytes']}")
-        expect(browser.run("app.memory.plan.commands.length") == len(step["commands"]),
+        expect(browser.run("app.memory.charts[0].plan.commands.length") == len(step["commands"]),
                "the chart has other commands than the plan")
         expect(re.search(r"Peak: .* at command \d+", browser.run("document.getElementById('peak').textContent")),
                "the tensors at the peak are not listed")
@@ -228,13 +228,45 @@ class Check:
         places = self.view("places.html", self.model("lenet.onnx"), "--batch=2", "--target=sim", "--place=.*Tanh.*=cpu")
         browser.open(places)
         browser.run("app.openMain('memory')")
-        expect(browser.run("app.memories.map(chart => chart.place)") == [0, 1] and
+        expect(browser.run("app.memory.charts.map(chart => chart.place)") == [0, 1] and
                all(part in browser.run("byId('memoryTotals').textContent") for part in ("device 0: arena", "device 1: arena")),
                "not each device has a picture of its memory")
+        self.plans(browser)
+        browser.open(self.view("rounded.html", self.model("fusion-resnet50.onnx"), "--target=cuda", "--precision=bf16"))
+        strays = browser.run("app.side.graph.leaves.filter(leaf => leaf.op && leaf.op.kind === 'exec.conv' && "
+                             "leaf.nodes.some(name => name.includes('MaxPool'))).map(leaf => leaf.nodes.join())")
+        expect(browser.run("app.side.graph.leaves.some(leaf => leaf.op && leaf.op.kind === 'exec.conv')") and not strays,
+               f"convolutions are in the module of the pooling that they read: {strays}")
         browser.open(url)
         browser.run("location.hash = 'pass=12'")
         browser.wait("app.side.step === 12")
         self.settled(browser, "memory")
+
+    def plans(self, browser):
+        """The page of `plan` draws the memory that the page of `view` draws for the model."""
+        arguments = [self.model("lenet.onnx"), "--batch=2", "--target=sim", "--place=.*Tanh.*=cpu"]
+        facts = ("app.memory.charts.map(chart => [chart.place, chart.live, chart.buffers.map("
+                 "b => [b.offset, b.size, b.first, b.last]).sort()])")
+        drawn = browser.run(facts)
+        page = self.path("plan.html")
+        subprocess.run([self.options.inspect, "plan", *arguments, "-o", page], check=True, stderr=subprocess.DEVNULL)
+        browser.open("file://" + page)
+        expect(browser.run(facts) == drawn, f"plan draws {browser.run(facts)}, view draws {drawn}")
+        expect(browser.run("byId('memoryTab').querySelector('canvas').clientWidth > 0 && "
+                           "getComputedStyle(document.querySelector('aside')).display === 'none'"),
+               "the page of plan shows more than the memory, or nothing")
+        browser.run("document.querySelector('#peak table a').click()")
+        expect(browser.run("app.names.length") > 0, "a tensor at the peak does not select its nodes")
+        self.shot(browser, "plan")
+        several = self.path("several.html")
+        subprocess.run([self.options.inspect, "plan", self.model("train-mlp-adam.onnx"), "--train", "--batch=8",
+                        "--optimizer=adam", "-o", several], check=True, stderr=subprocess.DEVNULL)
+        browser.open("file://" + several)
+        names = browser.run("[...byId('program').options].map(o => o.text)")
+        expect("@step" in names and "@eval" in names, f"the page of plan has the programs {names}")
+        browser.run("byId('program').value = byId('program').options.length - 1, byId('program').onchange()")
+        expect(browser.run("app.memory.plan === app.memory.plans.at(-1)"), "another program cannot be chosen")
+        self.settled(browser, "plan")
 
     def overlays(self, browser):
         """Times of a profile, and every other overlay."""

@@ -194,7 +194,7 @@ class CheckRuns(Check):
         expect(all(self.pixels(browser, "loss")), "the run is not drawn beside a model")
         self.shot(browser, "runs-mixed")
         browser.press("g", "g")
-        expect(browser.run("!byId('graphTab').hidden && !document.body.classList.contains('onRuns')"), "the key g does not go back")
+        expect(browser.run("!byId('graphTab').hidden && !document.body.classList.contains('noGraph')"), "the key g does not go back")
         self.settled(browser, "mixed")
 
     def long(self, browser):

@@ -1,0 +1,77 @@
+//===- PlanPage.cpp - the memory of compiled programs as a page -----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/page/PlanPage.h"
+
+#include "compiler/inspect/ArtifactFacts.h"
+#include "compiler/inspect/page/Page.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+namespace {
+
+// A value in an arena: bytes from the command that first writes them to the
+// last one that touches them.
+struct Value {
+  const sinter_slice *slice;
+  uint32_t first, last;
+};
+
+} // namespace
+
+// Each write begins a value, as each buffer of a plan holds one: also where the
+// command reads the value that was in these bytes before.
+static std::vector<Value> arenaValues(const sinter_entry &entry) {
+  std::vector<Value> values;
+  std::map<std::tuple<uint32_t, uint64_t, uint64_t>, size_t> current;
+  for (auto [c, command] : llvm::enumerate(commands(entry)))
+    for (uint32_t s = 0; s < command.numSlices; ++s) {
+      const sinter_slice &slice = command.slices[s];
+      if (slice.space != SINTER_SPACE_ARENA)
+        continue;
+      auto [found, isNew] = current.try_emplace(
+          {slice.index, slice.offsetBytes, slice.sizeBytes}, values.size());
+      if (isNew || s >= command.numReads) {
+        found->second = values.size();
+        values.push_back({&slice, uint32_t(c), uint32_t(c)});
+      } else {
+        values[found->second].last = c;
+      }
+    }
+  return values;
+}
+
+static json::Object planJson(const sinter_artifact &artifact,
+                             const sinter_entry &entry) {
+  json::Array commandList, values;
+  for (const sinter_command &command : commands(entry))
+    commandList.push_back(
+        json::Object{{"kind", commandName(command.kind)},
+                     {"target", jsonText(targetName(artifact, command))},
+                     {"nodes", jsonNodes(command.label)}});
+  for (const Value &value : arenaValues(entry))
+    values.push_back(json::Object{{"place", value.slice->index},
+                                  {"offset", value.slice->offsetBytes},
+                                  {"size", value.slice->sizeBytes},
+                                  {"first", value.first},
+                                  {"last", value.last}});
+  return json::Object{{"target", jsonText(artifact.target)},
+                      {"entry", jsonText(entry.name)},
+                      {"commands", std::move(commandList)},
+                      {"values", std::move(values)}};
+}
+
+void compiler::writePlanPage(llvm::ArrayRef<const sinter_artifact *> artifacts,
+                             StringRef title, llvm::raw_ostream &os) {
+  PageContent content;
+  for (const sinter_artifact *artifact : artifacts)
+    for (const sinter_entry &entry : entries(*artifact))
+      content.plans.push_back(planJson(*artifact, entry));
+  content.title = utf8(title);
+  writePage(content, title, os);
+}
