@@ -25,11 +25,12 @@ void reportPlan(const sinter_artifact &artifact, bool json,
 void reportKernels(const sinter_artifact &artifact, bool json,
                    llvm::raw_ostream &os);
 /// The same with the least time that the machine needs for all calls, the most
-/// expensive first.
+/// expensive first. The host is this machine or, by name, `mcpu`
+/// (MachinePeaks.h).
 void reportKernelsByTime(
     const sinter_artifact &artifact,
-    llvm::function_ref<bool(llvm::StringRef target)> isHost, bool json,
-    llvm::raw_ostream &os);
+    llvm::function_ref<bool(llvm::StringRef target)> isHost,
+    const std::string &mcpu, bool json, llvm::raw_ostream &os);
 
 } // namespace sinter::compiler
 

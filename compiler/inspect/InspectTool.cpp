@@ -210,7 +210,7 @@ static int reportArtifacts(const InspectOptions &inspect,
       if (inspect.byTime)
         reportKernelsByTime(
             *artifact, [&](StringRef target) { return options.isHost(target); },
-            json, os);
+            options.machine(), json, os);
       else
         report(*artifact, json, os);
     }

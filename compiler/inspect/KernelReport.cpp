@@ -177,15 +177,15 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
 
 void compiler::reportKernelsByTime(
     const sinter_artifact &artifact,
-    llvm::function_ref<bool(StringRef target)> isHost, bool json,
-    llvm::raw_ostream &os) {
+    llvm::function_ref<bool(StringRef target)> isHost, const std::string &mcpu,
+    bool json, llvm::raw_ostream &os) {
   Peaks peaks;
   std::map<bool, MachinePeaks> known;
   for (uint32_t i = 0; i < std::max(artifact.numPlaces, 1u); ++i) {
     bool isCpu = isHost(artifact.numPlaces ? artifact.places[i].target
                                            : artifact.target);
     if (!known.count(isCpu))
-      known[isCpu] = machinePeaks(isCpu);
+      known[isCpu] = machinePeaks(isCpu, mcpu);
     peaks.push_back(known[isCpu]);
   }
   report(artifact, peaks, json, os);

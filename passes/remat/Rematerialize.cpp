@@ -274,7 +274,8 @@ void rewrite(func::FuncOp func, const CommandGraph &graph,
   auto bytesOf = [&](const Recompute::Clone &clone) {
     int64_t bytes = 0;
     for (unsigned output : clone.outputs)
-      bytes += graph.buffers[output].bytes();
+      bytes +=
+          graph.buffers[graph.commands[clone.original].writes[output]].bytes();
     return bytes;
   };
   for (const Recompute::Clone &clone : choice.outcome.clones)

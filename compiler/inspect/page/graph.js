@@ -267,10 +267,14 @@ class Graph {
       }
       if (!hasLoss || leaf.argument !== undefined)
         continue;
-      const fromLoss = leaf.inputs.some(from => from.role === 'loss' || /backward|optimizer/.test(from.role));
-      // Of an update, nodes of the model are those of gradients that are fused with it.
+      // An op that names nodes says whether it is of their gradient. Another one, of the side of the loss that its
+      // operands are on; an update's step size tells nothing.
+      const names = leaf.op ? leaf.op.computes.filter(name => !states.has(name) && !/^(grad[(])?</.test(name)) : [];
+      const isGradient = names.some(name => name !== nodeOfName(name));
+      const fromLoss = names.length ? isGradient
+        : leaf.inputs.some(from => from.role === 'loss' || /^backward/.test(from.role));
       const isUpdate = leaf.nodes.some(name => /^<(optimizer|clip|ema)/.test(name) || states.has(name)) || /_update$/.test(leaf.label);
-      const hasGradients = fromLoss && leaf.nodes.some(name => !name.startsWith('<') && !states.has(name));
+      const hasGradients = isGradient;
       if (isPart(leaf, '<loss>') && leaf.nodes.length === 1)
         leaf.role = 'loss';
       else if (isUpdate)

@@ -65,6 +65,7 @@ class Check:
                 self.panes(browser, training, "dark" if dark else "light")
         with Browser() as browser:
             self.memory(browser, training)
+            self.roles(browser)
             self.overlays(browser)
             self.strange(browser)
             self.two(browser)
@@ -189,6 +190,18 @@ class Check:
         browser.press("Enter")
         expect(browser.run("app.side.view.boxes.length") > collapsed, "Enter does not expand a module")
         browser.press("e", "e")
+
+    def roles(self, browser):
+        """With weight decay, an op of the update comes before all others."""
+        browser.open(self.view("decay.html", self.model("train-cnn-adam.onnx"), "--train", "--batch=8",
+                               "--loss=cross-entropy", "--optimizer=adamw"))
+        roles = browser.run("app.side.graph.leaves.filter(leaf => leaf.op).map(leaf => [leaf.role, leaf.op.computes])")
+        counts = {role: sum(each == role for each, _ in roles) for role in ("forward", "backward")}
+        expect(min(counts.values()) > 3, f"the plan of a step has {counts} commands")
+        for role, names in roles:
+            nodes = [name for name in names if name.startswith(("/", "grad(/"))]
+            wanted = "backward" if any(name.startswith("grad(") for name in nodes) else "forward"
+            expect(not nodes or role.startswith((wanted, "optimizer")), f"{names} is {role}")
 
     def memory(self, browser, url):
         browser.open(url)
