@@ -193,8 +193,9 @@ class Check:
 
     def roles(self, browser):
         """With weight decay, an op of the update comes before all others."""
-        browser.open(self.view("decay.html", self.model("train-cnn-adam.onnx"), "--train", "--batch=8",
-                               "--loss=cross-entropy", "--optimizer=adamw"))
+        example = os.path.join(self.options.models, "..", "..", "docs", "examples", "fashion_cnn.onnx")
+        browser.open(self.view("decay.html", example, "--train", "--batch=8", "--loss=cross-entropy",
+                               "--optimizer=adamw"))
         roles = browser.run("app.side.graph.leaves.filter(leaf => leaf.op).map(leaf => [leaf.role, leaf.op.computes])")
         counts = {role: sum(each == role for each, _ in roles) for role in ("forward", "backward")}
         expect(min(counts.values()) > 3, f"the plan of a step has {counts} commands")
