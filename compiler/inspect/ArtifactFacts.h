@@ -63,6 +63,14 @@ std::string arenaText(const sinter_artifact &artifact,
 /// The bytes of the blocks that hold the states, summed over all places.
 uint64_t stateBytes(const sinter_artifact &artifact);
 
+/// The bytes that a command reads and those that it writes, each once: slices
+/// of one buffer may overlap, as the operands of attention in a packed tensor
+/// do. Bytes that it reads and writes count in both.
+struct CommandBytes {
+  uint64_t read = 0, written = 0;
+};
+CommandBytes commandBytes(const sinter_command &command);
+
 /// Whether it counts as a contraction: products, convolutions and attention.
 bool isContraction(uint32_t kind);
 /// The dtype in which a contraction multiplies.

@@ -60,17 +60,15 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
 // Adds the work of one command, and its least time if there are peaks.
 static void addWork(const sinter_command &command, const KernelFlops &flops,
                     const MachinePeaks *peaks, KernelUse &use) {
-  double bytes = 0;
-  for (uint32_t i = 0; i < command.numSlices; ++i) {
-    double size = command.slices[i].sizeBytes;
-    (i < command.numReads ? use.bytesRead : use.bytesWritten) += size;
-    bytes += size;
-  }
+  CommandBytes bytes = commandBytes(command);
+  use.bytesRead += bytes.read;
+  use.bytesWritten += bytes.written;
   use.flops.other += flops.other;
   for (auto &[dtype, count] : flops.contractions)
     use.flops.contractions[dtype] += count;
   if (peaks && command.numSlices)
-    use.seconds += bestTime(*peaks, bytes, flops).best(*peaks);
+    use.seconds +=
+        bestTime(*peaks, bytes.read + bytes.written, flops).best(*peaks);
 }
 
 // The peaks of each place's target, the only one being that of place 0; empty

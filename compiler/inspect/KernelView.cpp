@@ -40,8 +40,10 @@ static void addUse(const sinter_artifact &artifact,
     text += (text.empty() ? "" : ", ") +
             (dtypes ? std::string(dtypeName(dtypes[i])) + " " : "") +
             std::to_string(bytes) + " B";
-    (isRead ? view.bytesRead : view.bytesWritten) += bytes;
   }
+  CommandBytes bytes = commandBytes(command);
+  view.bytesRead = bytes.read;
+  view.bytesWritten = bytes.written;
 }
 
 std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
