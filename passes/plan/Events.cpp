@@ -86,4 +86,13 @@ void insertEvents(exec::ProgramOp program, size_t numPlaces) {
     inserter.visit(command);
 }
 
+std::vector<size_t> commandNumbers(exec::ProgramOp program) {
+  std::vector<size_t> numbers;
+  for (auto [number, command] :
+       llvm::enumerate(program.getBody().getOps<exec::CommandOpInterface>()))
+    if (!isa<exec::RecordOp, exec::WaitOp>(*command))
+      numbers.push_back(number);
+  return numbers;
+}
+
 } // namespace sinter::passes::plan

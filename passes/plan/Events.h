@@ -8,6 +8,8 @@
 
 #include "ir/exec/Exec.h"
 
+#include <vector>
+
 namespace sinter::passes::plan {
 
 /// Adds `exec.record`s and `exec.wait`s, so that commands which touch the same
@@ -16,6 +18,11 @@ namespace sinter::passes::plan {
 /// and the wait is right before the command that needs it, so that everything
 /// else overlaps. Does nothing if there is one stream.
 void insertEvents(exec::ProgramOp program, size_t numPlaces);
+
+/// The number in `program`, and so in the artifact, of each command but its
+/// records and waits, which count too. With the commands of a plan in the
+/// program, the element at a position in its order.
+std::vector<size_t> commandNumbers(exec::ProgramOp program);
 
 } // namespace sinter::passes::plan
 

@@ -46,8 +46,8 @@ public:
       : graph(graph), plan(plan), layout(layout), kernels(kernels),
         values(graph.buffers.size()) {}
 
-  LogicalResult write(OpBuilder builder, func::FuncOp func,
-                      int64_t unsharedBytes) {
+  FailureOr<exec::ProgramOp> write(OpBuilder builder, func::FuncOp func,
+                                   int64_t unsharedBytes) {
     auto program = builder.create<exec::ProgramOp>(
         func.getLoc(), func.getSymName(),
         builder.getArrayAttr(graph.inputNames),
@@ -61,14 +61,11 @@ public:
       program->setAttr(exec::ExecDialect::kArenasAttr,
                        builder.getDenseI64ArrayAttr(layout.bytes));
     builder.setInsertionPointToEnd(&program.getBody().emplaceBlock());
-    for (auto [position, number] : llvm::enumerate(plan.order)) {
+    for (unsigned number : plan.order)
       if (failed(writeCommand(builder, graph.commands[number])))
         return failure();
-      explainCommand(func.getSymName(), position,
-                     program.getBody().back().back());
-    }
     insertEvents(program, graph.devices.size());
-    return success();
+    return program;
   }
 
 private:
@@ -101,16 +98,6 @@ private:
         exec::SliceAttr::get(context, exec::Space::control, 0,
                              exec::ticketOffset(stream), exec::sizeBytes(type)),
         type);
-  }
-
-  /// Reports which command computes the nodes.
-  static void explainCommand(StringRef program, size_t position,
-                             Operation &command) {
-    auto launch = dyn_cast<exec::LaunchOp>(command);
-    ir::explain("plan-memory", "command", command.getLoc(),
-                "command " + Twine(position) + " of @" + program + ": " +
-                    command.getName().stripDialect() + (launch ? " " : "") +
-                    (launch ? launch.getKernel() : StringRef()));
   }
 
   /// Sets nothing for programs on one device.
@@ -231,11 +218,13 @@ private:
     for (const Buffer &buffer : graph->buffers)
       if (buffer.isInArena() && buffer.writer != kNoCommand)
         unshared += exec::alignedBytes(buffer.bytes());
-    if (failed(ProgramWriter(*graph, plan, layout, kernels)
-                   .write(OpBuilder::atBlockEnd(func->getBlock()), func,
-                          unshared)))
+    FailureOr<exec::ProgramOp> program =
+        ProgramWriter(*graph, plan, layout, kernels)
+            .write(OpBuilder::atBlockEnd(func->getBlock()), func, unshared);
+    if (failed(program))
       return failure();
-    explainBuffers(*graph, plan, layout, func.getSymName());
+    explainCommands(*program);
+    explainBuffers(*graph, plan, layout, *program);
     std::string tried;
     for (int64_t bytes : plan.triedBytes)
       tried += " " + std::to_string(bytes);
