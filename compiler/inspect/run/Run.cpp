@@ -344,10 +344,13 @@ std::string Run::endText() const {
                        : savedSteps.empty() ? 0
                                             : savedSteps.back();
   std::optional<int64_t> total = totalSteps();
-  const std::string at = "step " + std::to_string(last) +
-                         (total ? " of " + std::to_string(*total) : "");
+  auto text = [&](int64_t step) {
+    return "step " + std::to_string(step) +
+           (total ? " of " + std::to_string(*total) : "");
+  };
   if (const RunEvent *end = log.end())
-    return shown(end->text) + " at " + at;
+    return shown(end->text) + " at " + text(end->step);
+  const std::string at = text(last);
   if (log.start())
     return "running, or killed, at " + at;
   return "at " + at + "; the log does not say how it ended";

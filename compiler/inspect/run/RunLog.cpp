@@ -138,6 +138,7 @@ void RunLog::addStep(int64_t step, const Values &values) {
     });
   }
   steps.push_back(step);
+  lastMade_ = step;
   for (auto [column, value] : llvm::zip_equal(columns_, values)) {
     if (value == kMissing && column.empty())
       continue;
@@ -172,6 +173,8 @@ bool RunLog::takeOther(const json::Object &record) {
   } else {
     return false;
   }
+  if (event.kind != RunEvent::Kind::Start)
+    lastMade_ = std::max(lastMade_, event.step);
   events.push_back(std::move(event));
   return true;
 }
@@ -232,12 +235,15 @@ llvm::Error RunLog::read(StringRef text) {
     return llvm::createStringError(
         "has no record of a training run; expected the file of --log-json");
   int64_t before = 0;
-  for (int64_t step : steps) {
-    if (step > before + 1)
-      missing.emplace_back(before + 1, step - 1);
-    numMissing += step - before - 1;
-    before = step;
-  }
+  auto addMissing = [&](int64_t next) {
+    if (next > before + 1)
+      missing.emplace_back(before + 1, next - 1);
+    numMissing += next - before - 1;
+    before = next;
+  };
+  for (int64_t step : steps)
+    addMissing(step);
+  addMissing(lastMade_ + 1);
   for (std::vector<double> &column : columns_)
     if (!column.empty())
       column.resize(steps.size(), kMissing);

@@ -81,7 +81,9 @@ public:
   size_t numOtherLines = 0;  // not records
   size_t firstOtherLine = 0; // counted from 1
   bool isCut = false;        // the last line is incomplete
-  int64_t numMissing = 0;    // steps before the last that have no record
+  /// Steps that were made but have no record: those before the last record, and
+  /// those up to the step of a save or of the end.
+  int64_t numMissing = 0;
   /// The first and the last step of each part that has no record.
   std::vector<std::pair<int64_t, int64_t>> missing;
   int64_t numMadeAgain = 0; // records that later ones replaced
@@ -96,6 +98,7 @@ private:
   void addStep(int64_t step, const std::array<double, kNumStepFields> &values);
 
   std::array<std::vector<double>, kNumStepFields> columns_;
+  int64_t lastMade_ = 0; // the last step that the run has made so far
 };
 
 } // namespace sinter::compiler

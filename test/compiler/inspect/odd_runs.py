@@ -106,6 +106,17 @@ def mixed(folder):
            summary["fields"]["grad_norm"]["not_finite"] == 1, summary)
     text = inspect("log", path)
     expect("4 lines are no records (first: line 3)" in text and "steps 3 to 4 are not in this log" in text, text)
+    # A log that lost its last records, but says how far the run came.
+    for last, lost in (('{"end":"done","step":9}\n', 4), ('{"saved":true,"step":6}\n', 1), ('{"end":"failed"}\n', 0),
+                       ('{"start":true,"step":9}\n', 0), ('{"saved":true,"step":9}\n' + records(4, 6), 0),
+                       ('{"saved":true,"step":9}\n' + record(11), 5)):
+        path = folder.write("short.json", records(1, 5) + last)
+        summary = json.loads(inspect("log", path, "--json"))
+        expect(summary["missing_steps"] == lost, (last, summary))
+        for command in ("log", "show"):
+            expect(("in this log" in inspect(command, path)) == (lost > 0), inspect(command, path))
+    text = inspect("log", folder.write("end.json", records(1, 5) + '{"end":"done","step":9}\n'))
+    expect("steps 6 to 9 are not in this log" in text and "done at step 9" in text, text)
     deep = folder.write("deep.json", records(1, 2) + '{"step":' + "[" * 100000 + "\n" + records(3, 3))
     expect(json.loads(inspect("log", deep, "--json"))["steps"] == 3, "a line that nests deeply")
     strange = folder.write("<b>&'\x1b[31m.json", records(1, 3))
