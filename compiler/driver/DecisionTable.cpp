@@ -18,9 +18,9 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-/// What the ops compute, as kernels name it: "grad(NODE)" for a gradient. Sorted:
-/// precision and layout change the order in which ops are fused, not what a
-/// question is about.
+/// What the ops compute, as kernels name it: "grad(NODE)" for a gradient.
+/// Sorted: precision and layout change the order in which ops are fused, not
+/// what a question is about.
 static std::vector<std::string> nodesOf(llvm::ArrayRef<mlir::Operation *> ops) {
   std::vector<std::string> nodes;
   for (mlir::Operation *op : ops)

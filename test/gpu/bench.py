@@ -47,8 +47,8 @@ from coldstart import ColdStart
 from libraries import Machine
 from preparerows import prepareAlone
 from results import Results
-from sides import (Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors,
-                   tellGpu)
+from sides import (Peer, Process, SideError, Sinter, TookTooLong, askGpu, inParallel, preparePeers,
+                   processors, tellGpu)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIRST_STEPS = 3  # as in peers.py
@@ -224,7 +224,9 @@ class Bench:
             side.seconds = time.monotonic() - begin
             self.sides[row.name].insert(0 if name == "sinter" else 1, side)
         except SideError as error:
-            self.reasons[row.name][name] = str(error)
+            # If it had less than a second, the row has no time left: it is skipped.
+            if seconds >= 1 or not isinstance(error, TookTooLong):
+                self.reasons[row.name][name] = str(error)
 
     def sinter(self, name, row):
         """Its words, and the file of an inference's output."""
