@@ -335,6 +335,13 @@ double KernelFlops::total() const {
   return sum;
 }
 
+KernelFlops &KernelFlops::operator+=(const KernelFlops &more) {
+  other += more.other;
+  for (auto &[dtype, flops] : more.contractions)
+    contractions[dtype] += flops;
+  return *this;
+}
+
 std::map<std::string, KernelFlops>
 compiler::kernelFlops(const sinter_artifact &artifact) {
   std::map<std::string, KernelFlops> result;

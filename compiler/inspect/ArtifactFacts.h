@@ -95,6 +95,7 @@ struct KernelFlops {
   std::map<std::string, double> contractions; // by dtype
   double other = 0;
   double total() const;
+  KernelFlops &operator+=(const KernelFlops &more);
 };
 /// Of a library call: its contraction, and what its post-ops compute, counted
 /// as passes/Flops.h counts ops. Zero for other commands.

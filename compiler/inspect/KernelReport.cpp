@@ -63,9 +63,7 @@ static void addWork(const sinter_command &command, const KernelFlops &flops,
   CommandBytes bytes = commandBytes(command);
   use.bytesRead += bytes.read;
   use.bytesWritten += bytes.written;
-  use.flops.other += flops.other;
-  for (auto &[dtype, count] : flops.contractions)
-    use.flops.contractions[dtype] += count;
+  use.flops += flops;
   if (peaks && command.numSlices)
     use.seconds +=
         bestTime(*peaks, bytes.read + bytes.written, flops).best(*peaks);
@@ -78,10 +76,10 @@ using Peaks = std::vector<MachinePeaks>;
 static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
   const json::Object manifest = manifestOf(artifact);
   const json::Object *kinds = manifest.getObject("kernels");
-  std::map<std::string, KernelFlops> flops = kernelFlops(artifact);
   Uses uses;
   for (const sinter_entry &entry : entries(artifact))
-    for (const sinter_command &command : commands(entry)) {
+    for (const auto &[command, flops] :
+         llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
       StringRef name = targetName(artifact, command);
       bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
       KernelUse &use = uses[name];
@@ -91,7 +89,7 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
         use.kernel = &artifact.kernels[command.launch.kernel];
       ++use.calls;
       ++use.callsOfEntry[entry.name];
-      addWork(command, isLaunch ? flops[name.str()] : callFlops(command),
+      addWork(command, flops,
               peaks.empty() ? nullptr
                             : &peaks[artifact.numPlaces ? command.place : 0],
               use);
@@ -155,11 +153,8 @@ static void report(const sinter_artifact &artifact, const Peaks &peaks,
     return;
   }
   KernelFlops all;
-  for (auto &[name, use] : uses) {
-    all.other += use.flops.other;
-    for (auto &[dtype, count] : use.flops.contractions)
-      all.contractions[dtype] += count;
-  }
+  for (auto &[name, use] : uses)
+    all += use.flops;
   std::set<std::string> shownSources;
   for (const MachinePeaks &own : peaks)
     if (shownSources.insert(own.source).second)

@@ -254,15 +254,14 @@ static void countCode(const Program &program, KernelView &view,
 
 // Why no kernel is called `name`, or fits it; `calls` do.
 static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
+  if (!calls.empty() && calls[0].kind == name)
+    return inspectError(quoted(name) + " names library calls, such as " +
+                        shown(calls[0].name) +
+                        ", which have no code of their own");
   if (!calls.empty())
-    return inspectError(
-        quoted(name) + (calls[0].kind == name ? " is " : " is computed by ") +
-        shown(calls[0].name) +
-        (calls[0].kind == name ? "" : ", a " + calls[0].kind) +
-        (calls.size() > 1 && calls[0].kind == name
-             ? " and " + std::to_string(calls.size() - 1) +
-                   " more library calls, which have no code of their own"
-             : ", which has no code of its own"));
+    return inspectError(quoted(name) + " is computed by " +
+                        shown(calls[0].name) + ", a " + calls[0].kind +
+                        ", which has no code of its own");
   return inspectError("no kernel and no node is called " + quoted(name) +
                       "; 'kernels' without a name lists them");
 }

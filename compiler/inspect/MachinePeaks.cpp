@@ -87,10 +87,14 @@ template <typename Run> static double bestOf(unsigned runs, Run run) {
   return best;
 }
 
-// How many times as fast as float32 the fastest unit multiplies bf16.
-static double narrowGain(const rt::CpuRates &rates) {
-  return std::max({1.0, rates.timesFp32(rt::CpuRate::Bf16Tiles),
-                   rates.timesFp32(rt::CpuRate::Bf16)});
+// Adds the rate of bf16 products if a unit of the CPU multiplies them faster
+// than float32. Returns how many times as fast; 1 if none does.
+static double addBf16(const rt::CpuRates &rates, MachinePeaks &peaks) {
+  const double times = std::max({1.0, rates.timesFp32(rt::CpuRate::Bf16Tiles),
+                                 rates.timesFp32(rt::CpuRate::Bf16)});
+  if (times > 1)
+    peaks.contractionsPerSecond["bfloat16"] = peaks.flopsPerSecond * times;
+  return times;
 }
 
 static MachinePeaks measureCpu() {
@@ -106,9 +110,7 @@ static MachinePeaks measureCpu() {
   MachinePeaks peaks;
   peaks.flopsPerSecond =
       2.0 * kRounds * kChains * kLanes * threads / std::max(seconds, 1e-9);
-  const double times = narrowGain(rt::hostCpuRates());
-  if (times > 1)
-    peaks.contractionsPerSecond["bfloat16"] = peaks.flopsPerSecond * times;
+  const double times = addBf16(rt::hostCpuRates(), peaks);
   // More than the last cache of most machines gives to one process.
   size_t size = (size_t(96) << 20) / threads;
   std::vector<std::vector<char>> from(threads), to(threads);
@@ -127,11 +129,10 @@ static MachinePeaks measureCpu() {
   peaks.source =
       "measured on this machine, " + std::to_string(threads) +
       (threads == 1 ? " thread" : " threads") +
-      (times > 1 ? llvm::formatv("; products of bfloat16 {0:F1} times as "
-                                 "fast",
-                                 times)
-                       .str()
-                 : "");
+      (times > 1
+           ? llvm::formatv("; products of bfloat16 {0:F1} times as fast", times)
+                 .str()
+           : "");
   return peaks;
 }
 
@@ -141,8 +142,7 @@ static MachinePeaks recordedPeaks(const rt::RecordedCpu &cpu) {
   MachinePeaks peaks;
   peaks.bytesPerSecond = cpu.memoryGBps * 1e9;
   peaks.flopsPerSecond = *rates[rt::CpuRate::Fp32] * cpu.cores;
-  if (double times = narrowGain(rates); times > 1)
-    peaks.contractionsPerSecond["bfloat16"] = peaks.flopsPerSecond * times;
+  addBf16(rates, peaks);
   peaks.cacheBytes = cpu.l3MiB * (1 << 20);
   peaks.source = rates.source + ", " + std::to_string(cpu.cores) + " cores";
   return peaks;

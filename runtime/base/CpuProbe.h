@@ -18,8 +18,8 @@ inline constexpr int cpuProbeVersion = 1;
 /// best of several rounds of a fraction of a millisecond; the rounds of all
 /// instruction sets take turns, so that another process slows none of them
 /// alone. An instruction runs only if CPUID and the operating system offer it.
-/// For AMX, the process asks the system for the tile registers; if it refuses,
-/// there is no such rate. Rates that cannot be measured are absent.
+/// For AMX, the process requests the tile registers from the kernel. The result
+/// omits rates that this CPU or the kernel does not support.
 CpuRates probeCpu(const CpuId &cpu);
 
 } // namespace sinter::rt

@@ -12,9 +12,9 @@
 // - Skylake server and later: two FMA units of 512 bits, two loads of 64 bytes.
 // - VNNI in both units: 64 x 2 operations each.
 // - Sapphire Rapids: AMX has 1024 operations of bf16 and 2048 of int8 in a
-//   cycle; AVX512-FP16 has twice the lanes of fp32. vdpbf16ps is no faster than
-//   fp32: 32 x 2 operations, one in two cycles of each unit, as measured by the
-//   probe (half of the rate of fp32).
+//   cycle; AVX512-FP16 has twice the lanes of fp32. vdpbf16ps has half the
+//   rate of fp32, as the probe measured it: a core completes one (32
+//   multiply-adds) every two cycles.
 //
 // AMD: "Software Optimization Guide" for family 17h models 30h and later, 19h
 // (Zen 3, Zen 4) and 1Ah (Zen 5).

@@ -138,7 +138,7 @@ TEST_CASE("cpu rates: a bad file counts as missing", "[cpu]") {
   REQUIRE(cache.find(someCpu()));
 }
 
-TEST_CASE("cpu rates: no folder is no error", "[cpu]") {
+TEST_CASE("cpu rates: without a folder nothing is stored", "[cpu]") {
   REQUIRE_FALSE(CpuRateCache("").find(someCpu()));
   REQUIRE_FALSE(CpuRateCache("").store(someCpu(), someRates()).ok());
   testfiles::TempFolder dir;

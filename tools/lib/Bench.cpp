@@ -119,16 +119,8 @@ std::string Profile::traceEvents() const {
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
-// The bytes that a command must at least read and write.
-static double bytesOf(const sinter_command &command) {
-  double bytes = 0;
-  for (uint32_t i = 0; i < command.numSlices; ++i)
-    bytes += static_cast<double>(command.slices[i].sizeBytes);
-  return bytes;
-}
-
 std::string Profile::report(bool json, const rt::Ceilings &ceilings,
-                            const FlopsOfEntry &flopsOf) const {
+                            const WorkOfEntry &workOf) const {
   std::vector<size_t> order(lines_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -137,8 +129,7 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings,
   double total = 0;
   for (const Line &line : lines_)
     total += static_cast<double>(line.totalNs);
-  const std::vector<double> flops =
-      entry_ ? flopsOf(*entry_) : std::vector<double>();
+  const std::vector<Work> work = entry_ ? workOf(*entry_) : std::vector<Work>();
   nlohmann::json list = nlohmann::json::array();
   std::string text = "   share     time us      GB/s   TFLOP/s  command\n";
   for (size_t i : order) {
@@ -146,8 +137,8 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings,
     const sinter_command &command = entry_->commands[i];
     double us = line.calls ? line.totalNs / 1e3 / line.calls : 0;
     double share = total > 0 ? 100 * line.totalNs / total : 0;
-    double gbps = us > 0 ? bytesOf(command) / us / 1e3 : 0;
-    double tflops = us > 0 ? flops[i] / us / 1e6 : 0;
+    double gbps = us > 0 ? work[i].bytes / us / 1e3 : 0;
+    double tflops = us > 0 ? work[i].flops / us / 1e6 : 0;
     list.push_back({{"index", i},
                     {"kind", rt::commandName(command.kind)},
                     {"nodes", command.label},

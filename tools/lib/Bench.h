@@ -38,14 +38,19 @@ public:
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
 
-  /// The floating-point operations of each command of an entry.
-  using FlopsOfEntry =
-      std::function<std::vector<double>(const sinter_entry &entry)>;
+  /// What a command must do at least.
+  struct Work {
+    double flops = 0; // floating-point operations
+    double bytes = 0; // read and written
+  };
+  /// Of each command of an entry.
+  using WorkOfEntry =
+      std::function<std::vector<Work>(const sinter_entry &entry)>;
 
   /// The commands of the entry with their mean time, share, GB/s and TFLOP/s,
   /// slowest first, and the device's limits; as text or JSON.
   std::string report(bool json, const rt::Ceilings &ceilings,
-                     const FlopsOfEntry &flopsOf) const;
+                     const WorkOfEntry &workOf) const;
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
   /// in the row of its device and stream. "otherData" names the entry and the

@@ -383,11 +383,15 @@ static ExitCode runProgram(const Options &options, Runner &runner,
         return report(options, ceilings.status());
       llvm::outs() << profile.report(
           options.json, *ceilings, [&](const sinter_entry &entry) {
-            std::vector<double> flops;
-            for (const KernelFlops &each :
-                 commandFlops(runner.artifact(), entry))
-              flops.push_back(each.total());
-            return flops;
+            std::vector<tools::Profile::Work> work;
+            for (const auto &[command, flops] :
+                 llvm::zip_equal(compiler::commands(entry),
+                                 commandFlops(runner.artifact(), entry))) {
+              CommandBytes bytes = commandBytes(command);
+              work.push_back(
+                  {flops.total(), double(bytes.read + bytes.written)});
+            }
+            return work;
           });
     }
     if (std::string problem = writeTraceEvents(options, profile);

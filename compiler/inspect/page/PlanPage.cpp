@@ -19,7 +19,7 @@ namespace {
 // last one that touches them.
 struct Value {
   const sinter_slice *slice;
-  uint32_t first, last;
+  uint32_t first, last; // commands
 };
 
 } // namespace

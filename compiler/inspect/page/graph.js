@@ -249,8 +249,8 @@ class Graph {
     stream.waits.splice(0).forEach(wait => this.edge(wait, node));
   }
 
-  // Which part of a training step an op belongs to. A gradient bears the names
-  // of its forward node; it depends on the loss.
+  // Which part of a training step an op belongs to: forward, loss, backward, optimizer, or an update with the
+  // gradients that are fused with it.
   roles() {
     const states = new Set(this.states);
     for (const leaf of this.leaves)
@@ -273,12 +273,12 @@ class Graph {
       const isGradient = names.some(name => name !== nodeOfName(name));
       const fromLoss = names.length ? isGradient
         : leaf.inputs.some(from => from.role === 'loss' || /^backward/.test(from.role));
+      // Of an update, nodes of the model are those of gradients that are fused with it.
       const isUpdate = leaf.nodes.some(name => /^<(optimizer|clip|ema)/.test(name) || states.has(name)) || /_update$/.test(leaf.label);
-      const hasGradients = isGradient;
       if (isPart(leaf, '<loss>') && leaf.nodes.length === 1)
         leaf.role = 'loss';
       else if (isUpdate)
-        leaf.role = hasGradients ? 'backward and optimizer' : 'optimizer';
+        leaf.role = isGradient ? 'backward and optimizer' : 'optimizer';
       else if (fromLoss)
         leaf.role = 'backward';
       else if (isPart(leaf, '<loss>'))

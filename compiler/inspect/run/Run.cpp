@@ -319,7 +319,7 @@ std::vector<std::string> Run::notes() const {
   if (log.numOtherLines > 0)
     notes.push_back(
         plural(log.numOtherLines, "line") +
-        (log.numOtherLines == 1 ? " is no record" : " are no records") +
+        (log.numOtherLines == 1 ? " is not a record" : " are not records") +
         " (first: line " + std::to_string(log.firstOtherLine) + ")");
   llvm::append_range(notes, missingNotes());
   for (const RunEvent &event : log.events)

@@ -105,7 +105,7 @@ def mixed(folder):
     expect(summary["fields"]["grad_norm"]["first"] == {"step": 5, "value": 2.5} and
            summary["fields"]["grad_norm"]["not_finite"] == 1, summary)
     text = inspect("log", path)
-    expect("4 lines are no records (first: line 3)" in text and "steps 3 to 4 are not in this log" in text, text)
+    expect("4 lines are not records (first: line 3)" in text and "steps 3 to 4 are not in this log" in text, text)
     # A log that lost its last records, but says how far the run came.
     for last, lost in (('{"end":"done","step":9}\n', 4), ('{"saved":true,"step":6}\n', 1), ('{"end":"failed"}\n', 0),
                        ('{"start":true,"step":9}\n', 0), ('{"saved":true,"step":9}\n' + records(4, 6), 0),
