@@ -37,6 +37,7 @@ void SinterDialect::initialize() {
   registerOptim();
   registerRandom();
   registerCollective();
+  registerControl();
   registerProgram();
   registerKernel();
 }

@@ -48,6 +48,7 @@ def Sinter_Dialect : Dialect {
     void registerOptim();
     void registerRandom();
     void registerCollective();
+    void registerControl();
     void registerProgram();
     void registerKernel();
 

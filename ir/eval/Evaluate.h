@@ -44,7 +44,12 @@ mlir::FailureOr<llvm::SmallVector<Tensor>>
 evaluateBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments,
               Rounding rounding = Rounding::none);
 
-/// The results of one op; a fusion is evaluated by its body.
+/// The results of a scan: evaluates its body once for each trip.
+mlir::LogicalResult evaluateScan(ScanOp scan, llvm::ArrayRef<Tensor> operands,
+                                 llvm::SmallVectorImpl<Tensor> &results,
+                                 Rounding rounding = Rounding::none);
+
+/// The results of one op; a fusion or a scan is evaluated by its body.
 mlir::LogicalResult evaluateOp(mlir::Operation *op,
                                llvm::ArrayRef<Tensor> operands,
                                llvm::SmallVectorImpl<Tensor> &results,

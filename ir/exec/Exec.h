@@ -83,6 +83,10 @@ inline int64_t ticketOffset(int64_t stream) {
                              : control_offset::kTicket;
 }
 
+/// The bytes of the scratch of a scan: the arena of its body, and two places
+/// for each of the `outputs` (ScanOutputAttrs) of kind last.
+int64_t scanScratchBytes(ProgramOp body, mlir::ArrayAttr outputs);
+
 /// Describes the index checks in the last output of the program; null if there
 /// are none.
 mlir::ArrayAttr indexChecks(ProgramOp program);

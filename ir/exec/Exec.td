@@ -193,6 +193,34 @@ def Exec_AllReduceOp : Exec_CommandOp<"all_reduce", [AttrSizedOperandSegments]> 
   let assemblyFormat = "`event` $event `(` $reads `)` `->` `(` $writes `)` attr-dict";
 }
 
+def Exec_ScanOp : Exec_CommandOp<"scan", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a program once for each trip";
+  let description = [{
+    Runs the commands of the program `body` `trips` times, one trip after the other. `body_inputs` and `body_outputs` say for each input and
+    output of the body where it lies. Slice t of a buffer is byte t * size of the input or output, and on; with
+    `reverse`, the first trip has the last slice. The scratch holds the arena of the body, and then, for each output of kind last,
+    two places, which the trips use in turn; each begins at a multiple of 64 bytes.
+
+    C1: `body` names an `exec.program` that no other command refers to; `body_inputs` and `body_outputs` have one entry for each of its
+    inputs and outputs. C2: `trips` is 1 or more. C3: buffers of kind slice have `trips` times the bytes of the input or
+    output, others the same number. C4: the output of a carried input has the bytes of the input; no two inputs have the same
+    output. C5: the scratch has the bytes that are said above, or more. C6: the body has no events, sums over
+    replicas, states, index checks or scans.
+    ```mlir
+    exec.scan @main.scan0 trips 4 (%xs, %h0) -> (%h) scratch %s inputs [#exec.scan_input<slice 0>, #exec.scan_input<carried 1 output 0>]
+        outputs [#exec.scan_output<last 0>]
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$body, I64Attr:$trips, UnitAttr:$reverse, Variadic<Exec_BufferType>:$reads,
+                       Variadic<Exec_BufferType>:$outputs, Exec_BufferType:$scratch, Exec_ScanInputs:$body_inputs,
+                       Exec_ScanOutputs:$body_outputs);
+  let assemblyFormat = [{
+    $body `trips` $trips (`reverse` $reverse^)? `(` $reads `)` `->` `(` $outputs `)` `scratch` $scratch
+    `inputs` $body_inputs `outputs` $body_outputs attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Exec_AwaitOp : Exec_CommandOp<"await"> {
   let summary = "make later commands wait for an all_reduce";
   let description = [{

@@ -178,6 +178,43 @@ def Exec_HeadsAttr : Exec_Attr<"Heads", "heads"> {
 }
 def Exec_HeadsList : TypedArrayAttrBase<Exec_HeadsAttr, "operands of attention">;
 
+def Exec_ScanInputKind : Exec_Enum<"ScanInputKind", "what an input of the body of a scan is", [
+  I32EnumAttrCase<"slice", 1>, I32EnumAttrCase<"whole", 2>, I32EnumAttrCase<"carried", 3>]>;
+
+def Exec_ScanInputAttr : Exec_Attr<"ScanInput", "scan_input"> {
+  let summary = "where an input of the body of a scan lies";
+  let description = [{
+    `read` is a number among the reads of the scan. `slice`: a trip has its own slice of that buffer. `whole`: each trip has the
+    whole buffer. `carried`: the first trip has that buffer, each later one what the trip before it wrote as `output`, a number
+    among the outputs of the body.
+    ```mlir
+    #exec.scan_input<slice 0>
+    #exec.scan_input<carried 1 output 0>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Exec_ScanInputKind>:$kind, "int64_t":$read,
+                        DefaultValuedParameter<"int64_t", "-1">:$output);
+  let assemblyFormat = "`<` $kind $read (`output` $output^)? `>`";
+}
+def Exec_ScanInputs : TypedArrayAttrBase<Exec_ScanInputAttr, "inputs of the body of a scan">;
+
+def Exec_ScanOutputKind : Exec_Enum<"ScanOutputKind", "what an output of the body of a scan is", [
+  I32EnumAttrCase<"slice", 1>, I32EnumAttrCase<"last", 2>]>;
+
+def Exec_ScanOutputAttr : Exec_Attr<"ScanOutput", "scan_output"> {
+  let summary = "where an output of the body of a scan lies";
+  let description = [{
+    `write` is a number among the writes of the scan. `slice`: a trip writes its own slice of that buffer. `last`: the last trip
+    writes that buffer; the others write to the scratch, for the next trip.
+    ```mlir
+    #exec.scan_output<last 0>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Exec_ScanOutputKind>:$kind, "int64_t":$write);
+  let assemblyFormat = "`<` $kind $write `>`";
+}
+def Exec_ScanOutputs : TypedArrayAttrBase<Exec_ScanOutputAttr, "outputs of the body of a scan">;
+
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "bytes that hold one tensor value";

@@ -87,12 +87,12 @@ def Sinter_LibraryCallOp : Sinter_RegionOp<"library_call"> {
 }
 
 // Tests for exec.kernel by name, since the exec dialect depends on this one.
-def Sinter_YieldParent : PredOpTrait<"it is in a kernel or a library call", CPred<[{
-  ($_op.getParentOp() && (isa<FusionOpInterface>($_op.getParentOp()) ||
+def Sinter_YieldParent : PredOpTrait<"it is in a kernel, a library call or a scan", CPred<[{
+  ($_op.getParentOp() && (isa<FusionOpInterface, ScanOp>($_op.getParentOp()) ||
       $_op.getParentOp()->getName().getStringRef() == "exec.kernel"))}]>>;
 
 def Sinter_YieldOp : Sinter_Op<"yield", [Pure, Terminator, Sinter_YieldParent]> {
-  let summary = "the results of the body of a kernel or library call";
+  let summary = "the results of the body of a kernel, library call or scan";
   let arguments = (ins Variadic<Sinter_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -117,7 +117,9 @@ typedef enum sinter_space {
   SINTER_SPACE_INPUT,     /* index: input of the entry */
   SINTER_SPACE_OUTPUT,    /* index: output of the entry */
   SINTER_SPACE_CONSTANT,  /* index 0; offsetBytes into `constants` */
-  SINTER_SPACE_CONTROL    /* index 0; offsetBytes into sinter_control */
+  SINTER_SPACE_CONTROL,   /* index 0; offsetBytes into sinter_control */
+  SINTER_SPACE_SCAN       /* only in the commands of a scan; index: the
+                             sinter_scan_value; offsetBytes is inside it */
 } sinter_space;
 
 typedef struct sinter_slice {
@@ -145,6 +147,7 @@ typedef enum sinter_command_kind {
   /* waits for the ALL_REDUCE with the same `event`. Commands between the
    * two neither change what it reads nor touch what it writes. No slices. */
   SINTER_CMD_AWAIT,
+  SINTER_CMD_SCAN, /* `scan`: other commands, once for each trip */
   /* Order between streams. No slices. */
   SINTER_CMD_RECORD = 16, /* `event` = the stream's commands so far */
   SINTER_CMD_WAIT         /* the stream continues after `event`, which an
@@ -294,6 +297,30 @@ typedef struct sinter_all_reduce {
   uint32_t dtype; /* of all slices */
 } sinter_all_reduce;
 
+/* Where a value of the body of a scan lies: trip 0 has `first`, the last trip
+ * has `last`, and trip t between them has `middle`, moved by
+ * ((t - 1) % period) * strideBytes. The three have the same size. Of a single
+ * trip, which is both, `last` counts. */
+typedef struct sinter_scan_value {
+  sinter_slice first, middle, last; /* of any other space */
+  int64_t strideBytes;              /* may be negative */
+  int64_t period;                   /* 1 or more */
+} sinter_scan_value;
+
+/* Runs `commands` `trips` times, one trip after the other. They are LAUNCH,
+ * MATMUL, CONV, ATTENTION, COPY and FILL, on the scan's place and stream. The
+ * slices of the scan itself are everything that they touch. */
+typedef struct sinter_scan {
+  const struct sinter_command *commands;
+  const sinter_scan_value *values;
+  uint32_t numCommands, numValues;
+  int64_t trips; /* 1 or more */
+} sinter_scan;
+
+typedef struct sinter_scan_call {
+  const sinter_scan *params;
+} sinter_scan_call;
+
 typedef struct sinter_command {
   uint32_t kind;   /* sinter_command_kind */
   uint32_t place;  /* whose stream runs it */
@@ -314,6 +341,7 @@ typedef struct sinter_command {
     sinter_attention_call attention;
     sinter_copy copy;
     sinter_all_reduce allReduce;
+    sinter_scan_call scan;
     uint32_t event; /* AWAIT, RECORD, WAIT */
   };
 } sinter_command;
