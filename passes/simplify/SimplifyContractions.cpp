@@ -6,6 +6,8 @@
 #include "passes/ValueBuilder.h"
 #include "passes/simplify/SimplifyPatterns.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -175,6 +177,99 @@ struct TransposeOfConcat : OpRewritePattern<TransposeOp> {
   }
 };
 
+// Pattern: conv(x, w) + bias -> dot_general(patches of x, w) + bias, where the
+// windows neither overlap nor leave gaps, and x has few channels: the patch
+// embedding of a transformer. Libraries compute the product several times
+// faster, and those of its gradients. The bias is optional.
+struct PatchesIntoDot : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  static constexpr int64_t kFewChannels = 4;
+
+  LogicalResult matchAndRewrite(ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    ArrayRef<int64_t> shape = tensorType(op.getInput()).getShape(),
+                      filter = tensorType(op.getFilter()).getShape(),
+                      kernel = filter.drop_front(2),
+                      out = tensorType(op.getResult()).getShape().drop_front(2);
+    if (op.getChannelsLast() || op.getGroups() != 1 || shape[1] > kFewChannels)
+      return rewriter.notifyMatchFailure(op, "channels or groups do not fit");
+    if (ArrayRef<int64_t>(op.getStrides()) != kernel || product(kernel) == 1 ||
+        !areAll(op.getPadsLow(), 0) || !areAll(op.getPadsHigh(), 0) ||
+        !areAll(op.getDilations(), 1))
+      return rewriter.notifyMatchFailure(op, "windows are not side by side");
+    if (isNormalized(op.getResult()))
+      return rewriter.notifyMatchFailure(
+          op, "a batch_norm may become part of the weights first");
+
+    ValueBuilder b(rewriter, op.getLoc());
+    const int64_t batch = shape[0], channels = shape[1], filters = filter[0],
+                  columns = channels * product(kernel);
+    const auto rank = static_cast<int64_t>(kernel.size());
+    // N C (out kernel).. -> N out.. C kernel..
+    SmallVector<int64_t> whole{batch, channels}, split{batch, channels},
+        perm{0}, patches{batch}, toChannelsFirst{0, rank + 1};
+    for (int64_t i = 0; i < rank; ++i) {
+      whole.push_back(out[i] * kernel[i]);
+      split.append({out[i], kernel[i]});
+      perm.push_back(2 + 2 * i);
+      patches.push_back(out[i]);
+      toChannelsFirst.push_back(1 + i);
+    }
+    perm.push_back(1);
+    for (int64_t i = 0; i < rank; ++i)
+      perm.push_back(3 + 2 * i);
+    patches.push_back(columns);
+    Value x = op.getInput();
+    if (shape != ArrayRef<int64_t>(whole))
+      x = b.make<SliceOp>(x, SmallVector<int64_t>(shape.size(), 0), whole,
+                          SmallVector<int64_t>(shape.size(), 1));
+    x = b.reshape(b.transpose(b.reshape(x, split), perm), patches);
+    Value w = b.reshape(op.getFilter(), {filters, columns});
+    Value y = b.make<DotGeneralOp>(
+        x, w, ArrayRef<int64_t>(), ArrayRef<int64_t>(),
+        ArrayRef<int64_t>{rank + 1}, ArrayRef<int64_t>{1}, op.getTf32());
+    Operation *last = op;
+    if (auto [add, bias] = addedBias(op); add) {
+      y = b.add(y, b.broadcast(bias, tensorType(y).getShape(), {rank + 1}));
+      y.getDefiningOp()->setLoc(add.getLoc());
+      last = add;
+    }
+    rewriter.replaceOp(last, b.transpose(y, toChannelsFirst));
+    if (last != op)
+      rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Whether a batch_norm with constant parameters reads `value`, or its sum
+  /// with a bias.
+  static bool isNormalized(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      auto norm = dyn_cast<BatchNormOp>(user);
+      return norm ? norm.getScale().getDefiningOp<ConstantOp>() != nullptr
+                  : isa<AddOp>(user) && isNormalized(user->getResult(0));
+    });
+  }
+  /// The only reader of the convolution, if it adds a bias, and the bias.
+  static std::pair<AddOp, Value> addedBias(ConvOp op) {
+    auto add = op->hasOneUse() ? dyn_cast<AddOp>(*op->user_begin()) : AddOp();
+    if (!add)
+      return {};
+    Value other = add.getLhs() == op.getResult() ? add.getRhs() : add.getLhs();
+    auto broadcast = other.getDefiningOp<BroadcastOp>();
+    return broadcast && broadcast.getDims() == ArrayRef<int64_t>{1}
+               ? std::pair(add, broadcast.getX())
+               : std::pair<AddOp, Value>();
+  }
+  static int64_t product(ArrayRef<int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                           std::multiplies<>());
+  }
+  static bool areAll(ArrayRef<int64_t> values, int64_t value) {
+    return llvm::all_of(values, [&](int64_t v) { return v == value; });
+  }
+};
+
 bool isConstant(Value value) {
   return value.getDefiningOp<ConstantOp>() != nullptr;
 }
@@ -251,11 +346,12 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
 } // namespace
 
 void addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<EmptyContraction<DotGeneralOp>, EmptyContraction<ConvOp>,
-               EmptyContraction<ConvInputGradOp>,
-               EmptyContraction<ConvFilterGradOp>, TransposeIntoDot,
-               TransposeOfDot, TransposeOfConcat, BatchNormIntoWeights>(
-      patterns.getContext());
+  patterns
+      .add<EmptyContraction<DotGeneralOp>, EmptyContraction<ConvOp>,
+           EmptyContraction<ConvInputGradOp>,
+           EmptyContraction<ConvFilterGradOp>, TransposeIntoDot, TransposeOfDot,
+           TransposeOfConcat, PatchesIntoDot, BatchNormIntoWeights>(
+          patterns.getContext());
 }
 
 } // namespace sinter::passes

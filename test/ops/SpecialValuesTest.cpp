@@ -173,7 +173,9 @@ TEST_CASE("what a library call applies has the meaning of the op",
   add(exact, "%c = sinter.constant dense<-2.0> : tensor<4x19xf32> "
              "%n = sinter.mul %d, %c : tensor<4x19xf32> "
              "%r = sinter.relu %n : tensor<4x19xf32>");
-  CHECK(wrongElements(exact, isSame) == "");
+  // The sign of a zero product is the library's.
+  auto isSameNumber = [](double a, double b) { return a == b || isSame(a, b); };
+  CHECK(wrongElements(exact, isSameNumber) == "");
 
   for (const char *op : {"tanh", "sigmoid", "gelu erf", "gelu tanh"})
     add(functions, "%r = sinter." + std::string(op) + " %d : tensor<4x19xf32>");

@@ -723,3 +723,32 @@ func.func @other_comparisons_stay(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4
   %d = sinter.compare ge %x, %minus : tensor<4xf32>
   return %y, %c, %d : tensor<4xf32>, tensor<4xi1>, tensor<4xi1>
 }
+
+// Windows side by side on few channels: a product. The last row and column of
+// the input are in no window.
+// CHECK-LABEL: @patches
+func.func @patches(%x: tensor<2x3x9x9xf32>, %w: tensor<8x3x4x4xf32>, %b: tensor<8xf32>) -> tensor<2x8x2x2xf32> {
+  // CHECK-DAG: %[[SLICE:.*]] = sinter.slice %{{.*}} limits [2, 3, 8, 8]
+  // CHECK-DAG: %[[SPLIT:.*]] = sinter.reshape %[[SLICE]] : tensor<2x3x8x8xf32> -> tensor<2x3x2x4x2x4xf32>
+  // CHECK-DAG: %[[MOVED:.*]] = sinter.transpose %[[SPLIT]] perm [0, 2, 4, 1, 3, 5]
+  // CHECK-DAG: %[[PATCHES:.*]] = sinter.reshape %[[MOVED]] {{.*}} -> tensor<2x2x2x48xf32>
+  // CHECK-DAG: %[[WEIGHTS:.*]] = sinter.reshape {{.*}} : tensor<8x3x4x4xf32> -> tensor<8x48xf32>
+  // CHECK: %[[DOT:.*]] = sinter.dot_general %[[PATCHES]], %[[WEIGHTS]] batch [] x [] contract [3] x [1]
+  // CHECK: %[[SUM:.*]] = sinter.add %[[DOT]], {{.*}} : tensor<2x2x2x8xf32>
+  // CHECK: sinter.transpose %[[SUM]] perm [0, 3, 1, 2]
+  %c = sinter.conv %x, %w {strides = array<i64: 4, 4>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<2x3x9x9xf32>, tensor<8x3x4x4xf32>) -> tensor<2x8x2x2xf32>
+  %bias = sinter.broadcast %b dims [1] : tensor<8xf32> -> tensor<2x8x2x2xf32>
+  %y = sinter.add %c, %bias : tensor<2x8x2x2xf32>
+  return %y : tensor<2x8x2x2xf32>
+}
+
+// Overlapping windows, padding and many channels stay convolutions.
+// CHECK-LABEL: @no_patches
+// CHECK-COUNT-3: sinter.conv
+// CHECK-NOT: sinter.dot_general
+func.func @no_patches(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x4x4xf32>, %many: tensor<1x8x8x8xf32>, %v: tensor<4x8x4x4xf32>) -> (tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>, tensor<1x4x2x2xf32>) {
+  %a = sinter.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x3x8x8xf32>, tensor<4x3x4x4xf32>) -> tensor<1x4x3x3xf32>
+  %b = sinter.conv %x, %w {strides = array<i64: 4, 4>, dilations = array<i64: 1, 1>, pads_low = array<i64: 2, 2>, pads_high = array<i64: 2, 2>} : (tensor<1x3x8x8xf32>, tensor<4x3x4x4xf32>) -> tensor<1x4x3x3xf32>
+  %c = sinter.conv %many, %v {strides = array<i64: 4, 4>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x8x8x8xf32>, tensor<4x8x4x4xf32>) -> tensor<1x4x2x2xf32>
+  return %a, %b, %c : tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>, tensor<1x4x2x2xf32>
+}

@@ -143,6 +143,7 @@ bool Product::takePostOp(uint32_t i) {
     return !keeps_ && op.alpha == 0 && std::isinf(op.beta) && op.beta > 0 &&
            activate(lt::epilogueRelu);
   case SINTER_POST_GELU_TANH:
+    plan_.approximates |= p_.dtype == SINTER_F32;
     return activate(keeps_ ? lt::epilogueGeluAux : lt::epilogueGelu);
   case SINTER_POST_STORE:
     // The operand of a GELU; see SINTER_POST_GELU_TANH.
@@ -158,6 +159,7 @@ bool Product::takePostOp(uint32_t i) {
     plan_.auxSlice = op.slice;
     return !keeps_ && plan_.biasSlice == noSlice && activate(lt::epilogueDRelu);
   case SINTER_POST_GELU_TANH_GRAD:
+    plan_.approximates |= p_.dtype == SINTER_F32;
     plan_.auxSlice = op.slice;
     return !keeps_ && plan_.biasSlice == noSlice && activate(lt::epilogueDGelu);
   case SINTER_POST_BIAS_GRAD:

@@ -46,6 +46,10 @@ struct LtPlan {
   /// A scale after an addition or another scale is part of alpha and beta, so
   /// that steps are rounded in another order than the post-ops say.
   bool reorders = false;
+  /// A GELU or its gradient in float32. The library's is an approximation: on
+  /// an H100, cuBLASLt 13.1 gave -0.1588062 for the GELU of -1, which is
+  /// -0.1588080.
+  bool approximates = false;
 
   int computeType = 0;
   int32_t scaleType = 0; // of alpha and beta
@@ -79,11 +83,11 @@ struct LtPlan {
 };
 
 /// Whether one call computes the product with all of its post-ops, in their
-/// order. A target asks this before it fuses another one. Does not allocate if
-/// the answer is yes.
+/// order and to the precision of its types. A target asks this before it fuses
+/// another one. Does not allocate if the answer is yes.
 inline bool productFits(const sinter_matmul &params) {
   LtPlan plan = LtPlan::make(params);
-  return plan.refusal.empty() && !plan.reorders;
+  return plan.refusal.empty() && !plan.reorders && !plan.approximates;
 }
 
 /// The number of bits per line of the mask that SINTER_POST_RELU_BITS writes.

@@ -71,6 +71,27 @@ TEST_CASE("cublasLt plan: lines of a larger tensor", "[lt]") {
   REQUIRE(plan.d.batchStride == 128 * 64);
 }
 
+TEST_CASE("cublasLt plan: a GELU in float32 is not exact", "[lt]") {
+  auto fits = [](uint32_t dtype, std::initializer_list<uint32_t> kinds) {
+    OneProduct product(dtype, dtype == SINTER_TF32 ? SINTER_F32 : dtype, 16, 16,
+                       16);
+    for (uint32_t kind : kinds)
+      product.post(kind);
+    return sinter::cuda::productFits(product.params);
+  };
+  for (std::initializer_list<uint32_t> kinds :
+       {std::initializer_list<uint32_t>{SINTER_POST_GELU_TANH},
+        {SINTER_POST_BIAS, SINTER_POST_GELU_TANH},
+        {SINTER_POST_STORE, SINTER_POST_GELU_TANH},
+        {SINTER_POST_GELU_TANH_GRAD},
+        {SINTER_POST_GELU_TANH_GRAD, SINTER_POST_BIAS_GRAD}}) {
+    CHECK_FALSE(fits(SINTER_F32, kinds));
+    for (uint32_t dtype : {SINTER_TF32, SINTER_BF16, SINTER_F16})
+      CHECK(fits(dtype, kinds));
+  }
+  CHECK(fits(SINTER_F32, {SINTER_POST_BIAS, SINTER_POST_RELU}));
+}
+
 TEST_CASE("cublasLt plan: post-ops and their epilogues", "[lt]") {
   auto epilogue = [](std::initializer_list<uint32_t> kinds) {
     OneProduct product(SINTER_F32, SINTER_F32, 16, 16, 16);
