@@ -188,6 +188,31 @@ TEST_CASE("matmul: shapes, dense and transposed", "[matmul]") {
       }
 }
 
+TEST_CASE("matmul: few rows with constant weights", "[matmul]") {
+  for (int64_t m : {1, 2, 3, 4, 5})
+    for (int64_t n : {1, 63, 64, 65, 200})
+      for (int64_t k : {1, 7, 300}) {
+        CAPTURE(m, n, k);
+        sinter_matmul p = dense(m, n, k);
+        for (uint32_t kind : {SINTER_POST_BIAS, SINTER_POST_GELU_ERF,
+                              SINTER_POST_ADD, SINTER_POST_RELU})
+          addPostOp(p, kind);
+        const bool isOwn = m <= 4;
+        auto isRowProduct = [](const std::string &description) {
+          return description.find("weights packed at load") !=
+                 std::string::npos;
+        };
+        CHECK((!isOwn || isRowProduct(check(p, {.constantB = true}))));
+        check(p, {.constantB = true, .addResult = true});
+        p.aStrideM = 2 * k;
+        p.aStrideK = 2;
+        p.cStrideM = 1;
+        p.cStrideN = m;
+        check(p, {.constantB = true});
+        check(p, {.constantB = true, .addResult = true});
+      }
+}
+
 TEST_CASE("matmul: dimensions of size 0", "[matmul]") {
   for (auto [m, n, k] :
        {std::tuple{0, 4, 5}, {4, 0, 5}, {4, 5, 0}, {0, 0, 0}}) {

@@ -76,8 +76,13 @@ private:
         return native;
       return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
     }
-    if (!byLoops && params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
+    if (!byLoops && params.dtype == SINTER_F32 &&
+        params.outDtype == SINTER_F32) {
+      LibraryCallResult rows = prepareRowProduct(context_, command, constants);
+      if (!rows.ok() || *rows)
+        return rows;
       return prepareOneDnnMatmul(context_, command, constants);
+    }
     return preparePlainMatmul(command);
   }
 

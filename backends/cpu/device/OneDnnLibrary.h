@@ -26,6 +26,12 @@ LibraryCallResult prepareOneDnnMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
+/// fp32 MATMUL of up to four rows with a constant matrix; null for others, or
+/// if this CPU lacks AVX2.
+LibraryCallResult prepareRowProduct(OneDnnContext &context,
+                                    const sinter_command &command,
+                                    const uint8_t *constants);
+
 /// fp32 CONV, forward and input gradient. May throw dnnl::error.
 LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const sinter_command &command,
