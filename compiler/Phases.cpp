@@ -156,6 +156,7 @@ static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
 }
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
+  pm.addPass(passes::createOutlineScans());
   pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());

@@ -16,11 +16,31 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
+/// Calls `visit` for every command, and for those in the bodies of scans, with
+/// the number of times that a run of the program runs it.
+static void
+forEachCommand(exec::ProgramOp program,
+               llvm::function_ref<void(Operation *, double)> visit) {
+  for (Operation &op : program.getBody().front()) {
+    if (isa<exec::CommandOpInterface>(op))
+      visit(&op, 1);
+    auto scan = dyn_cast<exec::ScanOp>(op);
+    auto body = scan ? SymbolTable::lookupNearestSymbolFrom<exec::ProgramOp>(
+                           program->getParentOp(), scan.getBodyAttr())
+                     : nullptr;
+    if (body)
+      forEachCommand(body, [&](Operation *inner, double times) {
+        visit(inner, times * static_cast<double>(scan.getTrips()));
+      });
+  }
+}
+
 template <class... Ops> static Count countOps(exec::ProgramOp program) {
   Count count;
-  for (Operation &op : program.getBody().front())
+  forEachCommand(program, [&](Operation *op, double times) {
     if (isa<Ops...>(op))
-      count.add(&op);
+      count.add(op, times);
+  });
   return count;
 }
 
@@ -46,14 +66,19 @@ Count compiler::countFills(exec::ProgramOp program) {
   return countOps<exec::FillOp>(program);
 }
 
-/// Calls `visit` for every op of every kernel, once per launch of the kernel.
-static void
-forEachComputed(exec::ProgramOp program,
-                llvm::function_ref<void(exec::LaunchOp, Operation *)> visit) {
+/// Calls `visit` for every op of every kernel, for each command that launches
+/// it, with the number of launches.
+static void forEachComputed(
+    exec::ProgramOp program,
+    llvm::function_ref<void(exec::LaunchOp, Operation *, double)> visit) {
   SymbolTable kernels(program->getParentOp());
-  for (auto launch : program.getBody().getOps<exec::LaunchOp>())
-    if (auto kernel = kernels.lookup<exec::KernelOp>(launch.getKernel()))
-      kernel.getBody().walk([&](Operation *op) { visit(launch, op); });
+  forEachCommand(program, [&](Operation *command, double times) {
+    auto launch = dyn_cast<exec::LaunchOp>(command);
+    auto kernel = launch ? kernels.lookup<exec::KernelOp>(launch.getKernel())
+                         : nullptr;
+    if (kernel)
+      kernel.getBody().walk([&](Operation *op) { visit(launch, op, times); });
+  });
 }
 
 static Type elementOf(Value value) {
@@ -62,11 +87,12 @@ static Type elementOf(Value value) {
 
 Count compiler::countCasts(exec::ProgramOp program) {
   Count count;
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
+                               double times) {
     auto cast = dyn_cast<ir::CastOp>(op);
     if (cast && isa<FloatType>(elementOf(cast.getX())) &&
         isa<FloatType>(elementOf(cast.getResult())))
-      count.add(launch);
+      count.add(launch, times);
   });
   return count;
 }
@@ -74,17 +100,19 @@ Count compiler::countCasts(exec::ProgramOp program) {
 Count compiler::countF64(exec::ProgramOp program) {
   Count count;
   auto isF64 = [](Value value) { return elementOf(value).isF64(); };
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
+                               double times) {
     if (llvm::any_of(op->getResults(), isF64))
-      count.add(launch);
+      count.add(launch, times);
   });
-  for (Operation &op : program.getBody().front())
+  forEachCommand(program, [&](Operation *op, double times) {
     if (isa<exec::MatmulOp, exec::ConvOp>(op) &&
-        exec::bufferOp(op.getOperand(0))
+        exec::bufferOp(op->getOperand(0))
             .getTensorType()
             .getElementType()
             .isF64())
-      count.add(&op);
+      count.add(op, times);
+  });
   return count;
 }
 
@@ -127,14 +155,16 @@ static double multiplicationsOfCall(Operation *op) {
 static void
 forEachContraction(exec::ProgramOp program,
                    llvm::function_ref<void(Operation *, Type, double)> visit) {
-  for (Operation &op : program.getBody().front())
-    if (double count = multiplicationsOfCall(&op))
-      visit(&op,
-            exec::bufferOp(op.getOperand(0)).getTensorType().getElementType(),
-            count);
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+  forEachCommand(program, [&](Operation *op, double times) {
+    if (double count = multiplicationsOfCall(op))
+      visit(op,
+            exec::bufferOp(op->getOperand(0)).getTensorType().getElementType(),
+            times * count);
+  });
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
+                               double times) {
     if (double count = passes::countMultiplyAdds(op))
-      visit(launch, elementOf(passes::multiplied(op).first), count);
+      visit(launch, elementOf(passes::multiplied(op).first), times * count);
   });
 }
 

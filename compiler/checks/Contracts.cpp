@@ -232,6 +232,8 @@ std::vector<std::string> compiler::brokenContracts(ArrayRef<Contract> contracts,
   for (const Contract &contract : contracts) {
     const Row &row = rows[contract.kind];
     for (auto program : module.getOps<exec::ProgramOp>()) {
+      if (program.isPrivate())
+        continue; // counted where it runs
       Count count = row.count(program);
       double value = realised(row, program, count);
       bool holds = row.form == Form::Percent ? value >= contract.bound
@@ -268,6 +270,8 @@ json::Object compiler::realisedContracts(ModuleOp module) {
       continue;
     std::optional<double> worst;
     for (auto program : module.getOps<exec::ProgramOp>()) {
+      if (program.isPrivate())
+        continue;
       double value = realised(row, program, row.count(program));
       worst = !worst                      ? value
               : row.form == Form::Percent ? std::min(*worst, value)

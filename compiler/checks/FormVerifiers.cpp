@@ -225,7 +225,8 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
       for (mlir::Operation &op : block) {
         std::string reason;
         if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
-            mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp>(op) ||
+            mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp,
+                      ir::ScanCallOp>(op) ||
             passes::targetOf(module, ir::deviceNumber(function),
                              context.devices, &context.target)
                     ->implementationOf(&op, reason) ==

@@ -134,8 +134,9 @@ static std::string largestAtPeak(exec::ProgramOp program, int64_t place) {
 static exec::ProgramOp largestProgram(ModuleOp module, int64_t place) {
   exec::ProgramOp largest;
   for (auto program : module.getOps<exec::ProgramOp>())
-    if (!largest ||
-        exec::arenaBytes(program)[place] > exec::arenaBytes(largest)[place])
+    if (!program.isPrivate() &&
+        (!largest ||
+         exec::arenaBytes(program)[place] > exec::arenaBytes(largest)[place]))
       largest = program;
   return largest;
 }

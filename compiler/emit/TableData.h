@@ -44,6 +44,13 @@ template <> struct PointerFields<sinter_conv> {
 template <> struct PointerFields<sinter_attention> {
   static constexpr std::array<size_t, 0> offsets{};
 };
+template <> struct PointerFields<sinter_scan_value> {
+  static constexpr std::array<size_t, 0> offsets{};
+};
+template <> struct PointerFields<sinter_scan> {
+  static constexpr std::array offsets{offsetof(sinter_scan, commands),
+                                      offsetof(sinter_scan, values)};
+};
 template <> struct PointerFields<sinter_tensor_desc> {
   static constexpr std::array offsets{offsetof(sinter_tensor_desc, name),
                                       offsetof(sinter_tensor_desc, dims)};
@@ -59,7 +66,9 @@ template <> struct PointerFields<sinter_command> {
   static_assert(offsetof(sinter_command, matmul.params) ==
                     offsetof(sinter_command, conv.params) &&
                 offsetof(sinter_command, matmul.params) ==
-                    offsetof(sinter_command, attention.params));
+                    offsetof(sinter_command, attention.params) &&
+                offsetof(sinter_command, matmul.params) ==
+                    offsetof(sinter_command, scan.params));
   static constexpr std::array offsets{offsetof(sinter_command, slices),
                                       offsetof(sinter_command, label),
                                       offsetof(sinter_command, matmul.params)};

@@ -67,7 +67,8 @@ struct KernelEntry {
 using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
 /// The entries of `module`. `constants` maps the offsets of constants;
 /// contractions on the CPU run `byLoops` or in a library. Appends the
-/// sinter_dtype of every slice to `sliceDtypes`.
+/// sinter_dtype of every slice to `sliceDtypes`; those of the body of a scan
+/// follow those of the scan.
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels,
                                          const ConstantPlaces &constants,

@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/emit/ScanValues.h"
 #include "compiler/emit/Tables.h"
 #include "ir/Provenance.h"
 
@@ -72,11 +73,19 @@ private:
     size_t firstSlice;
     int64_t params; // row in the table for the command's kind; -1: none
   };
-  void addCommand(exec::CommandOpInterface command);
+  struct PendingScan {
+    std::vector<Pending> commands;
+    std::vector<Row<sinter_scan_value>> values;
+    int64_t trips;
+  };
+  void addCommand(exec::CommandOpInterface command, std::vector<Pending> &to);
+  int64_t addScan(exec::ScanOp op);
   int64_t addMatmul(exec::MatmulOp op);
   int64_t addConv(exec::ConvOp op);
   int64_t addAttention(exec::AttentionOp op);
+  sinter_slice sliceOf(exec::BufferOp buffer) const;
   void addSlice(Value buffer, int64_t firstElement = 0);
+  std::vector<Row<sinter_command>> commandRows(std::vector<Pending> &pending);
   static uint32_t addPostOps(ArrayAttr postOps, size_t numReads,
                              sinter_post_op *out);
   std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
@@ -87,11 +96,16 @@ private:
   const ConstantPlaces &constants;
   bool byLoops;
   std::string &sliceDtypes; // a byte for each of `slices`
-  std::vector<Pending> commands;
+  const ScanValues *scan = nullptr; // whose body is being added
   std::vector<Row<sinter_slice>> slices;
   std::vector<Row<sinter_matmul>> matmuls;
   std::vector<Row<sinter_conv>> convs;
   std::vector<Row<sinter_attention>> attentions;
+  std::vector<PendingScan> scans;
+  // These tables, when they are complete.
+  llvm::Constant *sliceTable = nullptr, *matmulTable = nullptr,
+                 *convTable = nullptr, *attentionTable = nullptr,
+                 *scanTable = nullptr;
 };
 
 void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
@@ -217,24 +231,58 @@ int64_t EntryTables::addAttention(exec::AttentionOp op) {
   return attentions.size() - 1;
 }
 
+int64_t EntryTables::addScan(exec::ScanOp op) {
+  ScanValues values(
+      op, [&](Value buffer) { return sliceOf(exec::bufferOp(buffer)); });
+  PendingScan pending;
+  for (const sinter_scan_value &value : values.values())
+    pending.values.push_back({value, {}});
+  pending.trips = static_cast<int64_t>(op.getTrips());
+  scan = &values;
+  for (Operation &command : values.body().getBody().front())
+    if (isa<exec::CommandOpInterface>(command))
+      addCommand(cast<exec::CommandOpInterface>(command), pending.commands);
+  scan = nullptr;
+  scans.push_back(std::move(pending));
+  return scans.size() - 1;
+}
+
+sinter_slice EntryTables::sliceOf(exec::BufferOp buffer) const {
+  exec::SliceAttr slice = buffer.getSlice();
+  auto offset = static_cast<uint64_t>(slice.getOffset());
+  switch (slice.getSpace()) {
+  case exec::Space::constant:
+    offset = constants(offset);
+    break;
+  case exec::Space::arena:
+  case exec::Space::input:
+  case exec::Space::output:
+    if (scan)
+      return scan->place(slice);
+    break;
+  default:
+    break;
+  }
+  return {static_cast<uint32_t>(slice.getSpace()),
+          static_cast<uint32_t>(slice.getIndex()), offset,
+          static_cast<uint64_t>(slice.getSize())};
+}
+
 void EntryTables::addSlice(Value buffer, int64_t firstElement) {
   exec::BufferOp declared = exec::bufferOp(buffer);
-  exec::SliceAttr slice = declared.getSlice();
-  auto offset = static_cast<uint64_t>(slice.getOffset());
-  if (slice.getSpace() == exec::Space::constant)
-    offset = constants(offset);
   uint64_t skipped =
       firstElement *
       ir::elementSizeBytes(declared.getTensorType().getElementType());
-  slices.push_back({{static_cast<uint32_t>(slice.getSpace()),
-                     static_cast<uint32_t>(slice.getIndex()), offset + skipped,
-                     static_cast<uint64_t>(slice.getSize()) - skipped},
-                    {}});
+  sinter_slice slice = sliceOf(declared);
+  slice.offsetBytes += skipped;
+  slice.sizeBytes -= skipped;
+  slices.push_back({slice, {}});
   sliceDtypes.push_back(
       static_cast<char>(dtypeOf(declared.getTensorType().getElementType())));
 }
 
-void EntryTables::addCommand(exec::CommandOpInterface command) {
+void EntryTables::addCommand(exec::CommandOpInterface command,
+                             std::vector<Pending> &to) {
   Pending pending{{}, slices.size(), -1};
   sinter_command &c = pending.row.value;
   exec::CommandPlace place = exec::placeOf(command);
@@ -310,8 +358,12 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
         c.kind = SINTER_CMD_WAIT;
         c.event = op.getEvent();
       })
-      .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; });
-  commands.push_back(std::move(pending));
+      .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; })
+      .Case([&](exec::ScanOp op) {
+        c.kind = SINTER_CMD_SCAN;
+        pending.params = addScan(op);
+      });
+  to.push_back(std::move(pending));
 }
 
 std::vector<Row<sinter_tensor_desc>> EntryTables::tensors(ArrayAttr names,
@@ -324,15 +376,8 @@ std::vector<Row<sinter_tensor_desc>> EntryTables::tensors(ArrayAttr names,
   return rows;
 }
 
-Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
-  for (Operation &op : program.getBody().front())
-    if (auto command = dyn_cast<exec::CommandOpInterface>(op))
-      addCommand(command);
-
-  llvm::Constant *sliceTable = data.table<sinter_slice>(slices);
-  llvm::Constant *matmulTable = data.table<sinter_matmul>(matmuls);
-  llvm::Constant *convTable = data.table<sinter_conv>(convs);
-  llvm::Constant *attentionTable = data.table<sinter_attention>(attentions);
+std::vector<Row<sinter_command>>
+EntryTables::commandRows(std::vector<Pending> &commands) {
   auto paramsOf = [&](const Pending &pending) -> llvm::Constant * {
     if (pending.params < 0)
       return nullptr;
@@ -341,6 +386,8 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
       return data.offset(matmulTable, pending.params * sizeof(sinter_matmul));
     case SINTER_CMD_CONV:
       return data.offset(convTable, pending.params * sizeof(sinter_conv));
+    case SINTER_CMD_SCAN:
+      return data.offset(scanTable, pending.params * sizeof(sinter_scan));
     default:
       return data.offset(attentionTable,
                          pending.params * sizeof(sinter_attention));
@@ -353,6 +400,31 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
     pending.row.pointers[2] = paramsOf(pending);
     rows.push_back(pending.row);
   }
+  return rows;
+}
+
+Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
+  std::vector<Pending> commands;
+  for (Operation &op : program.getBody().front())
+    if (auto command = dyn_cast<exec::CommandOpInterface>(op))
+      addCommand(command, commands);
+
+  sliceTable = data.table<sinter_slice>(slices);
+  matmulTable = data.table<sinter_matmul>(matmuls);
+  convTable = data.table<sinter_conv>(convs);
+  attentionTable = data.table<sinter_attention>(attentions);
+  std::vector<Row<sinter_scan>> scanRows;
+  for (PendingScan &pending : scans) {
+    std::vector<Row<sinter_command>> body = commandRows(pending.commands);
+    Row<sinter_scan> &row = scanRows.emplace_back();
+    row.value.numCommands = body.size();
+    row.value.numValues = pending.values.size();
+    row.value.trips = pending.trips;
+    row.pointers = {data.table<sinter_command>(body),
+                    data.table<sinter_scan_value>(pending.values)};
+  }
+  scanTable = data.table<sinter_scan>(scanRows);
+  std::vector<Row<sinter_command>> rows = commandRows(commands);
 
   auto inputs = tensors(program.getInputNames(), program.getInputTypes());
   auto outputs = tensors(program.getOutputNames(), program.getOutputTypes());
@@ -401,7 +473,9 @@ std::vector<Row<sinter_entry>> compiler::entryRows(
     TableData &data, ModuleOp module, const KernelEntries &kernels,
     const ConstantPlaces &constants, bool byLoops, std::string &sliceDtypes) {
   std::vector<Row<sinter_entry>> rows;
+  // The body of a scan is part of another program.
   for (auto program : module.getOps<exec::ProgramOp>())
+    if (!program.isPrivate())
     rows.push_back(EntryTables(data, kernels, constants, byLoops, sliceDtypes)
                        .build(program));
   return rows;

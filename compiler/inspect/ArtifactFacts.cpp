@@ -38,10 +38,25 @@ const char *compiler::dtypeName(uint32_t dtype) {
   return dtype < std::size(names) ? names[dtype] : "?";
 }
 
+std::vector<ShownCommand> compiler::commands(const sinter_entry &entry) {
+  std::vector<ShownCommand> list;
+  for (const sinter_command &command :
+       llvm::ArrayRef(entry.commands, entry.numCommands)) {
+    list.push_back({command});
+    if (command.kind != SINTER_CMD_SCAN)
+      continue;
+    const sinter_scan &scan = *command.scan.params;
+    for (const sinter_command &each :
+         llvm::ArrayRef(scan.commands, scan.numCommands))
+      list.push_back({each, scan.trips, /*isInScan=*/true});
+  }
+  return list;
+}
+
 const char *compiler::commandName(uint32_t kind) {
-  static const char *names[] = {"?",         "launch",     "matmul",
-                                "conv",      "copy",       "fill",
-                                "attention", "all_reduce", "await"};
+  static const char *names[] = {"?",         "launch",     "matmul", "conv",
+                                "copy",      "fill",       "attention",
+                                "all_reduce", "await",     "scan"};
   return kind == SINTER_CMD_RECORD ? "record"
          : kind == SINTER_CMD_WAIT ? "wait"
          : kind < std::size(names) ? names[kind]
@@ -50,7 +65,7 @@ const char *compiler::commandName(uint32_t kind) {
 
 const char *compiler::spaceName(uint32_t space) {
   static const char *names[] = {"?",      "arena",    "state",  "input",
-                                "output", "constant", "control"};
+                                "output", "constant", "control", "scan"};
   return space < std::size(names) ? names[space] : "?";
 }
 
@@ -342,6 +357,13 @@ KernelFlops &KernelFlops::operator+=(const KernelFlops &more) {
   return *this;
 }
 
+KernelFlops &KernelFlops::operator*=(double times) {
+  other *= times;
+  for (auto &[dtype, flops] : contractions)
+    flops *= times;
+  return *this;
+}
+
 std::map<std::string, KernelFlops>
 compiler::kernelFlops(const sinter_artifact &artifact) {
   std::map<std::string, KernelFlops> result;
@@ -366,10 +388,12 @@ std::vector<KernelFlops> compiler::commandFlops(const sinter_artifact &artifact,
                                                 const sinter_entry &entry) {
   std::map<std::string, KernelFlops> ofKernels = kernelFlops(artifact);
   std::vector<KernelFlops> all;
-  for (const sinter_command &command : commands(entry))
+  for (const ShownCommand &command : commands(entry)) {
     all.push_back(command.kind == SINTER_CMD_LAUNCH
                       ? ofKernels[targetName(artifact, command).str()]
                       : callFlops(command));
+    all.back() *= static_cast<double>(command.trips);
+  }
   return all;
 }
 
@@ -379,11 +403,11 @@ EntryTotals compiler::total(const sinter_artifact &artifact,
   for (const auto &[command, own] :
        llvm::zip(commands(entry), commandFlops(artifact, entry))) {
     if (command.kind == SINTER_CMD_LAUNCH) {
-      ++totals.launches;
+      totals.launches += command.trips;
       totals.kernels.insert(command.launch.kernel);
     }
-    totals.calls +=
-        command.kind == SINTER_CMD_ALL_REDUCE || isContraction(command.kind);
+    if (command.kind == SINTER_CMD_ALL_REDUCE || isContraction(command.kind))
+      totals.calls += command.trips;
     totals.otherFlops += own.other;
     for (auto &[dtype, flops] : own.contractions) {
       totals.flops += flops;

@@ -26,9 +26,13 @@ namespace sinter::compiler {
 inline llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
   return {artifact.entries, artifact.numEntries};
 }
-inline llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
-  return {entry.commands, entry.numCommands};
-}
+/// A command as reports show it.
+struct ShownCommand : sinter_command {
+  int64_t trips = 1; // how often a run runs it
+  bool isInScan = false;
+};
+/// The commands of an entry. Those in the body of a scan follow it, each once.
+std::vector<ShownCommand> commands(const sinter_entry &entry);
 inline llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
   return {artifact.images, artifact.numImages};
 }
@@ -96,6 +100,7 @@ struct KernelFlops {
   double other = 0;
   double total() const;
   KernelFlops &operator+=(const KernelFlops &more);
+  KernelFlops &operator*=(double times);
 };
 /// Of a library call: its contraction, and what its post-ops compute, counted
 /// as passes/Flops.h counts ops. Zero for other commands.
@@ -103,7 +108,8 @@ KernelFlops callFlops(const sinter_command &command);
 /// Of each kernel by its name; empty if the manifest does not say.
 std::map<std::string, KernelFlops> kernelFlops(const sinter_artifact &artifact);
 
-/// Of each command of an entry: of a launch those of its kernel.
+/// Of each command of an entry, in all its trips: of a launch those of its
+/// kernel.
 std::vector<KernelFlops> commandFlops(const sinter_artifact &artifact,
                                       const sinter_entry &entry);
 

@@ -162,6 +162,23 @@ bool ArtifactImage::isCommand(const sinter_artifact &artifact,
          refersInside(artifact, command);
 }
 
+/// Whether the tables of a scan, which has no scan in its body, are inside.
+bool ArtifactImage::isScan(const sinter_artifact &artifact,
+                           const sinter_command &command) const {
+  const sinter_scan *scan = command.scan.params;
+  if (command.kind != SINTER_CMD_SCAN)
+    return true;
+  if (!scan || !contains(scan, 1, sizeof(sinter_scan)) ||
+      !contains(scan->commands, scan->numCommands, sizeof(sinter_command)) ||
+      !contains(scan->values, scan->numValues, sizeof(sinter_scan_value)))
+    return false;
+  return llvm::all_of(llvm::ArrayRef(scan->commands, scan->numCommands),
+                      [&](const sinter_command &each) {
+                        return each.kind != SINTER_CMD_SCAN &&
+                               isCommand(artifact, each);
+                      });
+}
+
 bool ArtifactImage::checkTables(const sinter_artifact &a) const {
   if (!isText(a.name) || !isText(a.buildId) || !isText(a.manifest) ||
       !isText(a.cpuFeatures) || !isText(a.target) ||
@@ -210,9 +227,13 @@ bool ArtifactImage::checkTables(const sinter_artifact &a) const {
       if (!isTensor(entry.outputs[j]))
         return false;
     for (uint32_t j = 0; j < entry.numCommands; ++j) {
-      if (!isCommand(a, entry.commands[j]))
+      const sinter_command &command = entry.commands[j];
+      if (!isCommand(a, command) || !isScan(a, command))
         return false;
-      numSlices += entry.commands[j].numSlices;
+      numSlices += command.numSlices;
+      if (command.kind == SINTER_CMD_SCAN)
+        for (uint32_t k = 0; k < command.scan.params->numCommands; ++k)
+          numSlices += command.scan.params->commands[k].numSlices;
     }
   }
   return !a.sliceDtypes || contains(a.sliceDtypes, numSlices, 1);

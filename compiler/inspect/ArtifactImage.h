@@ -53,6 +53,8 @@ private:
   bool isTensor(const sinter_tensor_desc &tensor) const;
   bool refersInside(const sinter_artifact &artifact,
                     const sinter_command &command) const;
+  bool isScan(const sinter_artifact &artifact,
+              const sinter_command &command) const;
   bool isCommand(const sinter_artifact &artifact,
                  const sinter_command &command) const;
 

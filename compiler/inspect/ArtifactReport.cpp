@@ -39,7 +39,7 @@ static void summarizeEntry(const sinter_artifact &artifact,
                        totals.flops ? 100 * flops / totals.flops : 0)
        << shown(dtype);
   os << llvm::format(", %.4g in other ops", totals.otherFlops)
-     << "\n  commands " << entry.numCommands << ": " << totals.launches
+     << "\n  commands " << commands(entry).size() << ": " << totals.launches
      << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
      << " library calls\n  arena    " << arenaText(artifact, entry) << ", "
      << bytesText(entry.unsharedBytes) << " without reuse, at most "
@@ -77,7 +77,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
         {"flops", totals.flops},
         {"flops_by_dtype", std::move(precision)},
         {"other_flops", totals.otherFlops},
-        {"commands", entry.numCommands},
+        {"commands", commands(entry).size()},
         {"launches", totals.launches},
         {"kernels", static_cast<int64_t>(totals.kernels.size())},
         {"library_calls", totals.calls},
@@ -162,14 +162,14 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
 static std::string sliceText(const sinter_slice &slice) {
   std::string text = spaceName(slice.space);
   if (slice.space == SINTER_SPACE_STATE || slice.space == SINTER_SPACE_INPUT ||
-      slice.space == SINTER_SPACE_OUTPUT)
+      slice.space == SINTER_SPACE_OUTPUT || slice.space == SINTER_SPACE_SCAN)
     text += "[" + std::to_string(slice.index) + "]";
   return text + "+" + std::to_string(slice.offsetBytes) + ".." +
          std::to_string(slice.offsetBytes + slice.sizeBytes);
 }
 
 static json::Object commandJson(const sinter_artifact &artifact,
-                                const sinter_command &command) {
+                                const ShownCommand &command) {
   json::Array reads, writes;
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     const sinter_slice &slice = command.slices[i];
@@ -186,6 +186,8 @@ static json::Object commandJson(const sinter_artifact &artifact,
                       {"writes", std::move(writes)}};
   if (command.kind == SINTER_CMD_LAUNCH)
     object["tiles"] = command.launch.tiles;
+  if (command.isInScan)
+    object["trips"] = command.trips;
   if (artifact.numPlaces > 1) {
     object["device"] = deviceName(artifact, command.place);
     if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
@@ -200,8 +202,10 @@ static json::Object commandJson(const sinter_artifact &artifact,
 
 // "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(".
 static std::string commandText(const sinter_artifact &artifact,
-                               const sinter_command &command) {
+                               const ShownCommand &command) {
   std::string text = shown(targetName(artifact, command));
+  if (command.isInScan)
+    text = "  x" + std::to_string(command.trips) + " " + text;
   if (artifact.numPlaces > 1)
     text = deviceName(artifact, command.place) + " " + text;
   if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)

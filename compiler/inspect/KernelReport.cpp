@@ -58,9 +58,13 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
 }
 
 // Adds the work of one command, and its least time if there are peaks.
-static void addWork(const sinter_command &command, const KernelFlops &flops,
+static void addWork(const ShownCommand &command, const KernelFlops &flops,
                     const MachinePeaks *peaks, KernelUse &use) {
+  if (command.kind == SINTER_CMD_SCAN)
+    return; // its commands do the work
   CommandBytes bytes = commandBytes(command);
+  bytes.read *= command.trips;
+  bytes.written *= command.trips;
   use.bytesRead += bytes.read;
   use.bytesWritten += bytes.written;
   use.flops += flops;
@@ -87,8 +91,8 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
                           : commandName(command.kind);
       if (isLaunch && artifact.kernels[command.launch.kernel].grid[0])
         use.kernel = &artifact.kernels[command.launch.kernel];
-      ++use.calls;
-      ++use.callsOfEntry[entry.name];
+      use.calls += command.trips;
+      use.callsOfEntry[entry.name] += command.trips;
       addWork(command, flops,
               peaks.empty() ? nullptr
                             : &peaks[artifact.numPlaces ? command.place : 0],

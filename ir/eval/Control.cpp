@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Evaluate.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -31,10 +33,12 @@ static void setSlice(Tensor &stack, const Tensor &slice, int64_t index) {
                              index * static_cast<int64_t>(slice.ints.size()));
 }
 
-LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
-                                       SmallVectorImpl<Tensor> &results,
-                                       Rounding rounding) {
-  Block &body = scan.getBody().front();
+/// `Op` is a scan with the body `body`.
+template <class Op>
+static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
+                              SmallVectorImpl<Tensor> &results,
+                              Rounding rounding) {
+  const auto trips = static_cast<int64_t>(scan.getTrips());
   const size_t stacks = scan.getStacks().size(),
                carried = scan.getInitial().size();
   SmallVector<Tensor> arguments(operands);
@@ -42,8 +46,8 @@ LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
                  operands.begin() + stacks + carried);
   for (Value stack : scan.getStacked())
     results.emplace_back(cast<RankedTensorType>(stack.getType()));
-  for (int64_t trip = 0; trip < static_cast<int64_t>(scan.getTrips()); ++trip) {
-    const int64_t slice = scan.sliceOfTrip(trip);
+  for (int64_t trip = 0; trip < trips; ++trip) {
+    const int64_t slice = scan.getReverse() ? trips - 1 - trip : trip;
     for (size_t i = 0; i < stacks; ++i)
       arguments[i] =
           sliceOf(operands[i],
@@ -59,6 +63,23 @@ LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
         setSlice(results[i], (*yielded)[i], slice);
   }
   return success();
+}
+
+LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
+                                       SmallVectorImpl<Tensor> &results,
+                                       Rounding rounding) {
+  return evaluate(scan, scan.getBody().front(), operands, results, rounding);
+}
+
+LogicalResult sinter::ir::evaluateScan(ScanCallOp scan,
+                                       ArrayRef<Tensor> operands,
+                                       SmallVectorImpl<Tensor> &results,
+                                       Rounding rounding) {
+  auto body = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      scan, scan.getBodyAttr());
+  if (!body || body.getBody().empty())
+    return scan.emitOpError("has no body to evaluate");
+  return evaluate(scan, body.getBody().front(), operands, results, rounding);
 }
 
 LogicalResult ScanOp::evaluate(ArrayRef<Tensor> operands,

@@ -50,6 +50,8 @@ LogicalResult evaluateOp(Operation *op, ArrayRef<Tensor> operands,
   }
   if (auto scan = dyn_cast<ScanOp>(op))
     return evaluateScan(scan, operands, results, rounding);
+  if (auto scan = dyn_cast<ScanCallOp>(op))
+    return evaluateScan(scan, operands, results, rounding);
   if (auto constant = dyn_cast<ConstantOp>(op)) {
     FailureOr<Tensor> value = evaluateConstantOp(constant);
     if (failed(value))

@@ -48,6 +48,10 @@ evaluateBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments,
 mlir::LogicalResult evaluateScan(ScanOp scan, llvm::ArrayRef<Tensor> operands,
                                  llvm::SmallVectorImpl<Tensor> &results,
                                  Rounding rounding = Rounding::none);
+mlir::LogicalResult evaluateScan(ScanCallOp scan,
+                                 llvm::ArrayRef<Tensor> operands,
+                                 llvm::SmallVectorImpl<Tensor> &results,
+                                 Rounding rounding = Rounding::none);
 
 /// The results of one op; a fusion or a scan is evaluated by its body.
 mlir::LogicalResult evaluateOp(mlir::Operation *op,

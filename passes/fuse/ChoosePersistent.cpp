@@ -83,6 +83,8 @@ private:
     function.walk([&](Operation *op) {
       if (isa<ir::AllReduceOp>(op))
         obstacle = "adds up values of several replicas";
+      else if (isa<ir::ScanOp>(op))
+        obstacle = "has a scan";
       else if (isPlainAttention(op))
         obstacle = "calls a library for attention";
       else if (ir::isContraction(op) && !target->canGenerate(op))

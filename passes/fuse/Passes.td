@@ -8,6 +8,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def OutlineScans : Pass<"sinter-outline-scans", "::mlir::ModuleOp"> {
+  let summary = "Make private functions of the bodies of scans";
+  let description = [{
+    Each `sinter.scan` becomes a `sinter.scan_call` of a new private function, which later passes fuse and plan like
+    other functions. A last value that is also stacked is read from the stack. Scans in bodies of scans
+    and in programs on several devices are errors.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def FuseAttention : Pass<"sinter-fuse-attention", "::mlir::func::FuncOp"> {
   let summary = "Make attention a library call, with the moves of its operands and results";
   let description = [{

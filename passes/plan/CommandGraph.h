@@ -8,7 +8,8 @@
 // those that write its other operands. New values of states are written
 // straight onto the old ones, unless a reader of the old value must come later.
 // A program on several devices is a function that calls one function for each
-// part on one device; these are read as if they were inlined.
+// part on one device; these are read as if they were inlined. A scan is one
+// command, whose body is planned as a program of its own (ScanBody.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_COMMANDGRAPH_H
@@ -17,9 +18,13 @@
 #include "passes/plan/ConstantPool.h"
 #include "passes/plan/Schedule.h"
 
+#include <memory>
+
 namespace sinter::passes::plan {
 
 inline constexpr unsigned kNoCommand = ~0u;
+
+struct PlannedBody;
 
 struct Buffer {
   mlir::RankedTensorType type;
@@ -42,10 +47,11 @@ struct Buffer {
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
-/// A kernel or library call, an all_reduce, the wait for one, or a copy.
+/// A kernel or library call, a scan, an all_reduce, the wait for one, or a copy.
 struct Command {
-  ir::FusionOpInterface fusion; // null: copies reads[0] to writes[0], or fills
-                                // with zeros if it reads nothing
+  ir::FusionOpInterface fusion; // null, and no other op: copies reads[0] to
+                                // writes[0], or fills with zeros if it reads
+                                // nothing
   mlir::Location loc;
   llvm::SmallVector<unsigned, 4> reads,
       writes; // buffers, one per operand and result; a wait reads all buffers
@@ -54,17 +60,22 @@ struct Command {
   ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
   unsigned await = kNoCommand;         // of an all_reduce: its wait
   bool isGradient = false; // a contraction that GradientStream.h moved
+  ir::ScanCallOp scan = nullptr; // reads its operands; writes the outputs of the
+                                 // body, and a scratch buffer
+  std::shared_ptr<const PlannedBody> body = nullptr; // of a scan
   bool isAllReduce() const { return await != kNoCommand; }
   bool isAwait() const { return allReduce && !isAllReduce(); }
+  bool isCopy() const { return !fusion && !allReduce && !scan; } // or a fill
 };
 
 class CommandGraph {
 public:
   /// Fails with an error if the function does not have the form that the fuse
-  /// phase leaves. `states` numbers the states of the module.
+  /// phase leaves. `states` numbers the states of the module. The body of a
+  /// scan is built with it as `caller`.
   static mlir::FailureOr<CommandGraph>
   build(mlir::func::FuncOp func, ConstantPool &pool,
-        const llvm::StringMap<unsigned> &states);
+        const llvm::StringMap<unsigned> &states, ir::ScanCallOp caller = {});
 
   /// Commands in an order in which they can run; `before[i]` are those that
   /// must run before command i.

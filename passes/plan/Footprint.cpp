@@ -49,9 +49,12 @@ public:
   }
 
   void addProgram(exec::ProgramOp program) {
-    result.arena = std::max(result.arena, exec::arenaBytes(program)[place]);
-    addTransfers(bytesOf(program.getInputTypes()),
-                 bytesOf(program.getOutputTypes()));
+    // The body of a scan has its arena and its operands in another program.
+    if (!program.isPrivate()) {
+      result.arena = std::max(result.arena, exec::arenaBytes(program)[place]);
+      addTransfers(bytesOf(program.getInputTypes()),
+                   bytesOf(program.getOutputTypes()));
+    }
     for (Operation &op : program.getBody().front()) {
       if (!isa<exec::CommandOpInterface>(op) ||
           exec::placeOf(&op).place != place)
@@ -77,7 +80,8 @@ public:
       if (func.getResultAttr(number, ir::SinterDialect::kOutputAttr) ||
           func.getResultAttr(number, ir::SinterDialect::kIndexChecksAttr))
         outputs += tensorBytes(exec::sizeBytes(type));
-    addTransfers(inputs, outputs);
+    if (!func.isPrivate())
+      addTransfers(inputs, outputs);
     for (Operation &op : func.getBody().front()) {
       if (auto call = dyn_cast<ir::LibraryCallOp>(op))
         addCall(call);

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Locations.h"
 #include "passes/fuse/FusionInfo.h"
-#include "passes/plan/CommandGraph.h"
+#include "passes/plan/ScanBody.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -19,8 +19,9 @@ namespace {
 class GraphBuilder {
 public:
   GraphBuilder(func::FuncOp func, ConstantPool &pool,
-               const llvm::StringMap<unsigned> &states)
-      : func(func), context(func.getContext()), pool(pool), states(states) {
+               const llvm::StringMap<unsigned> &states, ir::ScanCallOp caller)
+      : func(func), context(func.getContext()), pool(pool), states(states),
+        caller(caller) {
     auto module = func->getParentOfType<ModuleOp>();
     for (auto state : module.getOps<ir::StateOp>())
       deviceOfState.push_back(ir::deviceNumber(state));
@@ -46,8 +47,12 @@ private:
   void addAlias(Operation &op);
   void addAllReduce(ir::AllReduceOp op);
   LogicalResult addCall(func::CallOp call);
+  LogicalResult addScan(ir::ScanCallOp scan);
   void addTransfer(ir::CopyOp copy);
+  void addOutput(StringAttr name, unsigned buffer, RankedTensorType type,
+                 Location loc, bool isAligned = true);
   LogicalResult addResults();
+  void addBodyResults();
 
   unsigned addBuffer(RankedTensorType type, Location loc,
                      exec::SliceAttr slice = {}) {
@@ -99,6 +104,7 @@ private:
   MLIRContext *context;
   ConstantPool &pool;
   const llvm::StringMap<unsigned> &states;
+  ir::ScanCallOp caller; // whose body this is; null for other functions
   CommandGraph graph;
   unsigned lastAllReduce = kNoCommand;
   DynamicOrder order;
@@ -131,6 +137,13 @@ LogicalResult GraphBuilder::addArgument(unsigned number) {
     place = slice(exec::Space::input, graph.inputNames.size(), 0, type);
     graph.inputNames.push_back(name);
     graph.inputTypes.push_back(TypeAttr::get(type));
+    // Kernels read a slice that may begin anywhere from the arena.
+    if (caller && number < caller.getStacks().size() && !argument.use_empty() &&
+        !hasAlignedSlices(caller.getStacks()[number].getType())) {
+      unsigned copy = addBuffer(type, argument.getLoc());
+      addCopy(buffer, copy, argument.getLoc());
+      bufferOf[argument] = copy;
+    }
     return success();
   }
   if (auto symbol = func.getArgAttrOfType<FlatSymbolRefAttr>(
@@ -255,6 +268,35 @@ LogicalResult GraphBuilder::addCall(func::CallOp call) {
   return success();
 }
 
+/// The body is planned first. What it stores is one result each; a last value
+/// that it does not store has no users.
+LogicalResult GraphBuilder::addScan(ir::ScanCallOp scan) {
+  FailureOr<std::shared_ptr<PlannedBody>> body = planBody(scan, pool, states);
+  if (failed(body))
+    return failure();
+  Command command{nullptr, scan.getLoc(), {}, {}};
+  command.place.place = command.place.from = command.place.to = device;
+  for (Value operand : scan->getOperands())
+    command.reads.push_back(bufferOf.lookup(operand));
+  for (unsigned result : (*body)->outputs.results) {
+    Value output = scan.getOutputs()[result];
+    command.writes.push_back(
+        addBuffer(ir::tensorType(output), scan.getLoc()));
+    bufferOf[output] = command.writes.back();
+  }
+  command.writes.push_back(addBuffer(
+      RankedTensorType::get({(*body)->scratchBytes},
+                            IntegerType::get(context, 8)),
+      scan.getLoc()));
+  command.scan = scan;
+  command.body = std::move(*body);
+  unsigned added = addCommand(std::move(command));
+  for (Value operand : scan->getOperands())
+    for (unsigned earlier : mustPrecede.lookup(operand))
+      order.addEdge(earlier, added);
+  return success();
+}
+
 /// A reshape, or a value whose readers wait for other values.
 void GraphBuilder::addAlias(Operation &op) {
   Value result = op.getResult(0), source = op.getOperand(0);
@@ -304,6 +346,8 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   }
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call);
+  if (auto scan = dyn_cast<ir::ScanCallOp>(op))
+    return addScan(scan);
   auto fusion = dyn_cast<ir::FusionOpInterface>(op);
   if (!fusion)
     return op.emitError() << "'" << op.getName() << "' is in no fusion";
@@ -388,23 +432,44 @@ void GraphBuilder::addUpdates() {
       orderCopy(update, addUpdateCopy(update));
 }
 
+/// Kernels write `buffer` where the output lies, if it `isAligned`; others, and
+/// what no kernel of this function writes, are copied.
+void GraphBuilder::addOutput(StringAttr name, unsigned buffer,
+                             RankedTensorType type, Location loc,
+                             bool isAligned) {
+  exec::SliceAttr place =
+      slice(exec::Space::output, graph.outputNames.size(), 0, type);
+  graph.outputNames.push_back(name);
+  graph.outputTypes.push_back(TypeAttr::get(type));
+  if (isAligned && graph.buffers[buffer].isInArena())
+    graph.buffers[buffer].slice = place;
+  else
+    addOutputCopy(buffer, type, loc, place);
+}
+
+void GraphBuilder::addBodyResults() {
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (unsigned result : ScanOutputs(caller, func).results) {
+    Value value = terminator->getOperand(result);
+    Location loc = value.getDefiningOp() ? value.getLoc() : caller.getLoc();
+    bool isLast = result < caller.getInitial().size();
+    addOutput(StringAttr::get(context, "out" + Twine(result)),
+              bufferOf.lookup(value), ir::tensorType(value), loc,
+              isLast ||
+                  hasAlignedSlices(caller.getOutputs()[result].getType()));
+  }
+}
+
 LogicalResult GraphBuilder::addResults() {
   auto terminator =
       dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
   if (!terminator)
     return func.emitError() << "does not end with a return";
+  if (caller) {
+    addBodyResults();
+    return success();
+  }
   llvm::SmallDenseSet<unsigned> updated;
-  auto addOutput = [&](StringAttr name, unsigned buffer, RankedTensorType type,
-                       Location loc) {
-    exec::SliceAttr place =
-        slice(exec::Space::output, graph.outputNames.size(), 0, type);
-    graph.outputNames.push_back(name);
-    graph.outputTypes.push_back(TypeAttr::get(type));
-    if (graph.buffers[buffer].isInArena())
-      graph.buffers[buffer].slice = place;
-    else
-      addOutputCopy(buffer, type, loc, place);
-  };
   std::optional<unsigned> checked; // the result that holds index checks
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     unsigned buffer = bufferOf.lookup(value);
@@ -464,8 +529,7 @@ Order GraphBuilder::possibleOrder() const {
   std::vector<std::vector<unsigned>> copiesAfter(graph.commands.size());
   auto isUpdate = [&](unsigned number) {
     const Command &command = graph.commands[number];
-    return !command.fusion && !command.allReduce &&
-           command.place.stream == exec::kCompute;
+    return command.isCopy() && command.place.stream == exec::kCompute;
   };
   auto isReady = [&](unsigned number) {
     return llvm::all_of(order.before(number),
@@ -524,8 +588,9 @@ CommandGraph GraphBuilder::take() {
 
 FailureOr<CommandGraph>
 CommandGraph::build(func::FuncOp func, ConstantPool &pool,
-                    const llvm::StringMap<unsigned> &states) {
-  GraphBuilder builder(func, pool, states);
+                    const llvm::StringMap<unsigned> &states,
+                    ir::ScanCallOp caller) {
+  GraphBuilder builder(func, pool, states, caller);
   if (failed(builder.run()))
     return failure();
   return builder.take();

@@ -22,7 +22,7 @@
 #include "passes/plan/Events.h"
 #include "passes/plan/GradientStream.h"
 #include "passes/plan/KernelPool.h"
-#include "passes/plan/Plan.h"
+#include "passes/plan/ScanBody.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -139,6 +139,10 @@ private:
         builder.create<exec::AwaitOp>(command.loc, event);
       return success();
     }
+    if (command.scan) {
+      writeScan(builder, command, reads, writes);
+      return success();
+    }
     if (!command.fusion && reads.empty()) {
       builder.create<exec::FillOp>(command.loc, writes[0]);
       return success();
@@ -157,6 +161,15 @@ private:
     builder.create<exec::LaunchOp>(command.loc, kernel.getSymName(), reads,
                                    writes);
     return success();
+  }
+
+  static void writeScan(OpBuilder &builder, const Command &command,
+                        ArrayRef<Value> reads, ArrayRef<Value> writes) {
+    ir::ScanCallOp scan = command.scan;
+    builder.create<exec::ScanOp>(
+        command.loc, scan.getBodyAttr(), scan.getTripsAttr(),
+        scan.getReverseAttr(), reads, writes.drop_back(), writes.back(),
+        command.body->scanInputs, command.body->scanOutputs);
   }
 
   const CommandGraph &graph;
@@ -184,7 +197,7 @@ public:
     SymbolTable symbols(module);
     ConstantPool constants;
     KernelPool kernels(OpBuilder(functions.front()), symbols);
-    // Private functions are parts of other functions.
+    // Private functions are parts of other functions, or bodies of scans.
     for (func::FuncOp func : functions)
       if (!func.isPrivate() &&
           failed(planFunction(func, constants, kernels, states)))
@@ -209,22 +222,54 @@ private:
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
+    for (const Command &command : graph->commands)
+      if (command.scan && failed(writeBody(*command.body, kernels)))
+        return failure();
     unsigned moved = moveGradients(*graph);
     auto [plan, layout] =
         moved ? choosePlanWithSlack(*graph, growth) : choosePlan(*graph);
+    if (failed(writeProgram(func, *graph, plan, layout, kernels)))
+      return failure();
+    if (gradientStream != "off")
+      ir::remark("plan-memory", "gradient-stream", func.getLoc(),
+                 "@" + func.getSymName() + ": " + Twine(moved) +
+                     " gradients of weights are computed beside the others, "
+                     "which wait for them " +
+                     Twine(countWaits(func->getBlock()->back())) + " times",
+                 moved);
+    return success();
+  }
+
+  /// The body of a scan becomes a private program.
+  static LogicalResult writeBody(const PlannedBody &body,
+                                 KernelPool &kernels) {
+    func::FuncOp function = body.function;
+    if (failed(writeProgram(function, body.graph, body.program.plan,
+                            body.program.layout, kernels)))
+      return failure();
+    SymbolTable::setSymbolVisibility(&function->getBlock()->back(),
+                                     SymbolTable::Visibility::Private);
+    return success();
+  }
+
+  /// Appends the program of `func` to the module.
+  static LogicalResult writeProgram(func::FuncOp func,
+                                    const CommandGraph &graph, const Plan &plan,
+                                    const ProgramLayout &layout,
+                                    KernelPool &kernels) {
     int64_t arenaBytes =
         std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
     int64_t unshared = 0;
-    for (const Buffer &buffer : graph->buffers)
+    for (const Buffer &buffer : graph.buffers)
       if (buffer.isInArena() && buffer.writer != kNoCommand)
         unshared += exec::alignedBytes(buffer.bytes());
     FailureOr<exec::ProgramOp> program =
-        ProgramWriter(*graph, plan, layout, kernels)
+        ProgramWriter(graph, plan, layout, kernels)
             .write(OpBuilder::atBlockEnd(func->getBlock()), func, unshared);
     if (failed(program))
       return failure();
     explainCommands(*program);
-    explainBuffers(*graph, plan, layout, *program);
+    explainBuffers(graph, plan, layout, *program);
     std::string tried;
     for (int64_t bytes : plan.triedBytes)
       tried += " " + std::to_string(bytes);
@@ -234,14 +279,7 @@ private:
             Twine(plan.maxLiveBytes) + " live at most, " + Twine(unshared) +
             " without sharing, " + Twine(plan.inPlace) +
             " results in place; live at most in the orders tried:" + tried,
-        graph->commands.size());
-    if (gradientStream != "off")
-      ir::remark("plan-memory", "gradient-stream", func.getLoc(),
-                 "@" + func.getSymName() + ": " + Twine(moved) +
-                     " gradients of weights are computed beside the others, "
-                     "which wait for them " +
-                     Twine(countWaits(func->getBlock()->back())) + " times",
-                 moved);
+        graph.commands.size());
     return success();
   }
 

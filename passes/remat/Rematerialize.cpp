@@ -87,6 +87,8 @@ private:
   static Operation *opOf(const Command &command) {
     if (command.fusion)
       return command.fusion;
+    if (command.scan)
+      return ir::ScanCallOp(command.scan).getOperation();
     return command.isAllReduce()
                ? ir::AllReduceOp(command.allReduce).getOperation()
                : nullptr;

@@ -330,6 +330,8 @@ const char *sinter::rt::commandName(uint32_t kind) {
     return "fill";
   case SINTER_CMD_ATTENTION:
     return "attention";
+  case SINTER_CMD_SCAN:
+    return "scan";
   case SINTER_CMD_ALL_REDUCE:
     return "all_reduce";
   case SINTER_CMD_AWAIT:

@@ -90,7 +90,9 @@ Result<uint64_t> Executor::shareScratch(Place &place, const Stream &stream,
     if (fitting == threads)
       continue;
     calls_[i] = std::make_unique<FewerThreads>(std::move(calls_[i]), fitting);
-    steps_[i].call = calls_[i].get();
+    for (uint32_t j = i; j < calls_.size(); ++j)
+      if (callOf_[j] == i)
+        steps_[j].call = calls_[i].get();
   }
   return blockBytes;
 }

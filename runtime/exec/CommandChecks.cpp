@@ -6,6 +6,7 @@
 
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/IndexChecks.h"
 
 #include <cstring>
@@ -194,6 +195,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     if (command.numSlices != 1 || command.numReads != 0)
       return Status::invalid("a fill needs one written slice");
     return {};
+  case SINTER_CMD_SCAN:
+    return checkScan(artifact, entry, command);
   case SINTER_CMD_ALL_REDUCE:
     return checkAllReduce(command);
   case SINTER_CMD_AWAIT:

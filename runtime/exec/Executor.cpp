@@ -9,6 +9,7 @@
 #include "runtime/exec/ArtifactPlaces.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace sinter::rt;
 
@@ -46,8 +47,55 @@ void *Executor::address(const sinter_artifact &artifact, const Place &place,
   return base ? const_cast<uint8_t *>(base + offset) : nullptr;
 }
 
-Status Executor::prepareCall(const sinter_artifact &artifact,
-                             const sinter_command &command, Step &step) {
+/// Whether a call that is prepared for one of the commands can also compute the
+/// other: the trips of a scan have the same parameters. A library packs
+/// constants, and may rely on alignments and on what overlaps with the result.
+static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
+  auto alignment = [](const sinter_slice &slice) {
+    constexpr uint64_t most = 256; // of all devices
+    return slice.offsetBytes ? std::gcd(slice.offsetBytes, most) : most;
+  };
+  auto overlapsResult = [](const sinter_command &command, uint32_t i) {
+    const sinter_slice &x = command.slices[i],
+                       &y = command.slices[command.numSlices - 1];
+    return x.space == y.space && x.index == y.index &&
+           x.offsetBytes < y.offsetBytes + y.sizeBytes &&
+           y.offsetBytes < x.offsetBytes + x.sizeBytes;
+  };
+  if (a.numSlices != b.numSlices)
+    return false;
+  for (uint32_t i = 0; i < a.numSlices; ++i)
+    if (overlapsResult(a, i) != overlapsResult(b, i))
+      return false;
+  auto isSame = [&](const sinter_slice &x, const sinter_slice &y) {
+    if (x.sizeBytes != y.sizeBytes || alignment(x) != alignment(y))
+      return false;
+    const bool isConstant = x.space == SINTER_SPACE_CONSTANT;
+    if (isConstant != (y.space == SINTER_SPACE_CONSTANT))
+      return false;
+    // States have another base, with less alignment.
+    const bool isState = x.space == SINTER_SPACE_STATE;
+    return isState == (y.space == SINTER_SPACE_STATE) &&
+           (!isConstant || x.offsetBytes == y.offsetBytes);
+  };
+  return a.kind == b.kind && a.matmul.params == b.matmul.params &&
+         a.matmul.byLoops == b.matmul.byLoops && a.place == b.place &&
+         a.stream == b.stream && a.numReads == b.numReads &&
+         std::equal(a.slices, a.slices + a.numSlices, b.slices,
+                    b.slices + b.numSlices, isSame);
+}
+
+Status Executor::prepareCall(const sinter_artifact &artifact, uint32_t index,
+                             Step &step) {
+  const sinter_command &command = entry_->commands[index];
+  std::vector<uint32_t> &known = callsOf_[command.matmul.params];
+  for (uint32_t other : known)
+    if (mayShareCall(entry_->commands[other], command)) {
+      callOf_.back() = other;
+      step.call = calls_[other].get();
+      return {};
+    }
+  known.push_back(index);
   Device &device = *step.place->device;
   Result<Library *> library = device.library();
   if (!library.ok())
@@ -148,6 +196,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
             {numBuffers, slice.index, slice.offsetBytes});
     }
     executor.calls_.emplace_back();
+    executor.callOf_.push_back(i);
     Status prepared;
     switch (command.kind) {
     case SINTER_CMD_LAUNCH:
@@ -157,7 +206,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     case SINTER_CMD_MATMUL:
     case SINTER_CMD_CONV:
     case SINTER_CMD_ATTENTION:
-      prepared = executor.prepareCall(artifact, command, step);
+      prepared = executor.prepareCall(artifact, i, step);
       break;
     case SINTER_CMD_ALL_REDUCE:
       prepared = executor.prepareSummation(command, place, step);
@@ -177,6 +226,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     if (!prepared.ok())
       return executor.named(i, prepared);
   }
+  executor.callsOf_.clear();
   executor.addSlots(artifact);
   return executor;
 }
@@ -230,8 +280,9 @@ bool Executor::callsLibrary(const Place &place) const {
 }
 
 std::string Executor::describe(uint32_t index) const {
-  return index < calls_.size() && calls_[index] ? calls_[index]->description()
-                                                : std::string();
+  if (index >= calls_.size() || !calls_[callOf_[index]])
+    return {};
+  return calls_[callOf_[index]]->description();
 }
 
 std::string Executor::describe(const Place &place) const {
@@ -240,7 +291,7 @@ std::string Executor::describe(const Place &place) const {
   std::string names;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].place != &place ||
-        (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[i] &&
+        (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[callOf_[i]] &&
          steps_[i].kind != SINTER_CMD_ALL_REDUCE))
       continue;
     if (++count <= most)

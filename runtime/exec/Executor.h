@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace sinter::rt {
@@ -162,8 +163,8 @@ private:
   Status prepareSummation(const sinter_command &command, Place &place,
                           Step &step);
   Status sum(const Step &step, Stream &stream, void *const *buffers);
-  Status prepareCall(const sinter_artifact &artifact,
-                     const sinter_command &command, Step &step);
+  Status prepareCall(const sinter_artifact &artifact, uint32_t index,
+                     Step &step);
   Status prepareEvent(const sinter_command &command, Step &step);
   void addSlot(const sinter_artifact &artifact, uint32_t slot);
   Status fillOperands(uint32_t index);
@@ -217,7 +218,12 @@ private:
   std::vector<std::unique_ptr<Graph>> graphs_;       // by slot
   std::vector<std::unique_ptr<Graph>> seriesGraphs_; // by first slot
   std::vector<std::unique_ptr<Event>> marks_;        // of a profile
-  std::vector<std::unique_ptr<LibraryCall>> calls_;  // null if no library call
+  /// Null if no library call, or an equal one of an earlier trip of a scan.
+  std::vector<std::unique_ptr<LibraryCall>> calls_;
+  std::vector<uint32_t> callOf_; // by command: where its call is in `calls_`
+  /// While commands are prepared: those with a call of their own, by the
+  /// parameters.
+  std::unordered_map<const void *, std::vector<uint32_t>> callsOf_;
 };
 
 } // namespace sinter::rt

@@ -28,7 +28,11 @@ Result<std::unique_ptr<Program>>
 Program::load(const sinter_artifact &artifact,
               std::vector<std::unique_ptr<Device>> devices) {
   std::unique_ptr<Program> program(new Program);
-  program->artifact_ = &artifact;
+  program->source_ = program->artifact_ = &artifact;
+  if (hasScans(artifact)) {
+    program->expanded_ = std::make_unique<ExpandedScans>(artifact);
+    program->artifact_ = &program->expanded_->artifact();
+  }
   program->places_.resize(devices.size());
   for (size_t i = 0; i < devices.size(); ++i) {
     SINTER_RETURN_IF_ERROR(devices[i]->checkCode(artifact));
@@ -241,7 +245,7 @@ Status Program::loadPlace(uint32_t index) {
   place.constants = ConstantMap(*artifact_, index);
   if (!place.constants.sizeBytes())
     return {};
-  auto constants = SharedConstants::get(*artifact_, index, place);
+  auto constants = SharedConstants::get(*source_, index, place);
   if (!constants.ok())
     return constants.status();
   place.sharedConstants = std::move(*constants);
@@ -315,7 +319,7 @@ Status Program::load() {
     Device &device = *places_[i].device;
     ownsMemory |= !device.sharesHostMemory();
     MemoryNeeds needs = memoryNeeds(*artifact_, device.sharesHostMemory(), i);
-    if (SharedConstants::exist(*artifact_, i, device.name()))
+    if (SharedConstants::exist(*source_, i, device.name()))
       needs.constantBytes = 0;
     SINTER_RETURN_IF_ERROR(checkMemory(*artifact_, needs, device.name(),
                                        device.availableBytes(), i));

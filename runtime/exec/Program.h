@@ -11,6 +11,7 @@
 #define SINTER_RUNTIME_EXEC_PROGRAM_H
 
 #include "runtime/exec/Executor.h"
+#include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/Staging.h"
 
 #include <atomic>
@@ -47,7 +48,10 @@ public:
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
 
+  /// With scans expanded: its commands are those that run.
   const sinter_artifact &artifact() const { return *artifact_; }
+  /// As it was given.
+  const sinter_artifact &source() const { return *source_; }
   /// The program's first device.
   Device &device() { return *places_.front().device; }
   const std::vector<Place> &places() const { return places_; }
@@ -173,6 +177,8 @@ private:
     std::vector<void *> inputs;
   };
 
+  const sinter_artifact *source_ = nullptr; // as given
+  std::unique_ptr<ExpandedScans> expanded_; // of it; null: it has no scans
   const sinter_artifact *artifact_ = nullptr;
   std::vector<Place> places_; // by sinter_command.place
   std::vector<Allocation> allocations_;

@@ -12,10 +12,12 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 using namespace sinter;
 using namespace sinter::tools;
@@ -74,13 +76,29 @@ bool tools::benchRounds(const std::function<bool()> &run,
   return true;
 }
 
+void Profile::begin(const sinter_entry &entry) {
+  entry_ = &entry;
+  for (const sinter_entry &each :
+       std::span(artifact_.entries, artifact_.numEntries))
+    if (std::strcmp(each.name, entry.name) == 0)
+      source_ = &each;
+  trips_ = rt::tripsOf(*source_);
+  for (uint32_t i = 0; i < source_->numCommands; ++i) {
+    const sinter_command &command = source_->commands[i];
+    lines_.push_back({&command});
+    if (command.kind == SINTER_CMD_SCAN)
+      for (uint32_t j = 0; j < command.scan.params->numCommands; ++j)
+        lines_.push_back({&command.scan.params->commands[j]});
+  }
+}
+
 void Profile::record(const sinter_entry &entry, uint32_t index,
                      uint64_t beginNs, uint64_t durationNs) {
-  entry_ = &entry;
-  if (lines_.size() < entry.numCommands)
-    lines_.resize(entry.numCommands);
-  lines_[index].totalNs += durationNs;
-  ++lines_[index].calls;
+  if (!entry_)
+    begin(entry);
+  const rt::ScanTrip &trip = trips_[index];
+  lines_[trip.command].totalNs += durationNs;
+  lines_[trip.command].runs += trip.trip == 0;
   events_.push_back({index, beginNs, durationNs});
 }
 
@@ -103,6 +121,10 @@ std::string Profile::traceEvents() const {
   const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
   for (const Event &event : events_) {
     const sinter_command &command = entry_->commands[event.index];
+    const rt::ScanTrip &trip = trips_[event.index];
+    nlohmann::ordered_json args = {{"command", trip.command}};
+    if (trip.trip > 0)
+      args["trip"] = trip.trip;
     list.push_back({{"name", command.label},
                     {"cat", rt::commandName(command.kind)},
                     {"ph", "X"},
@@ -110,12 +132,12 @@ std::string Profile::traceEvents() const {
                     {"dur", static_cast<double>(event.durationNs) / 1e3},
                     {"pid", command.place},
                     {"tid", command.stream},
-                    {"args", {{"command", event.index}}}});
+                    {"args", std::move(args)}});
   }
   nlohmann::ordered_json json = {{"traceEvents", list},
                                  {"displayTimeUnit", "ms"}};
   if (entry_)
-    json["otherData"] = programJson(*entry_);
+    json["otherData"] = programJson(*source_);
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
@@ -129,13 +151,16 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings,
   double total = 0;
   for (const Line &line : lines_)
     total += static_cast<double>(line.totalNs);
-  const std::vector<Work> work = entry_ ? workOf(*entry_) : std::vector<Work>();
+  const std::vector<Work> work =
+      source_ ? workOf(*source_) : std::vector<Work>();
   nlohmann::json list = nlohmann::json::array();
   std::string text = "   share     time us      GB/s   TFLOP/s  command\n";
   for (size_t i : order) {
     const Line &line = lines_[i];
-    const sinter_command &command = entry_->commands[i];
-    double us = line.calls ? line.totalNs / 1e3 / line.calls : 0;
+    const sinter_command &command = *line.command;
+    if (command.kind == SINTER_CMD_SCAN)
+      continue; // its commands have the time
+    double us = line.runs ? line.totalNs / 1e3 / line.runs : 0;
     double share = total > 0 ? 100 * line.totalNs / total : 0;
     double gbps = us > 0 ? work[i].bytes / us / 1e3 : 0;
     double tflops = us > 0 ? work[i].flops / us / 1e6 : 0;

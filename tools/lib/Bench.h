@@ -7,6 +7,7 @@
 #define SINTER_TOOLS_LIB_BENCH_H
 
 #include "runtime/device/Ceilings.h"
+#include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/Profile.h"
 
 #include <cstdint>
@@ -35,6 +36,9 @@ bool benchRounds(const std::function<bool()> &run, std::string &wrongLine);
 /// Adds up the time of every command and records each run of it for a trace.
 class Profile final : public rt::ProfileSink {
 public:
+  /// Of runs of a program that was made from `artifact`, which outlives this.
+  explicit Profile(const sinter_artifact &artifact) : artifact_(artifact) {}
+
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
 
@@ -43,7 +47,8 @@ public:
     double flops = 0; // floating-point operations
     double bytes = 0; // read and written
   };
-  /// Of each command of an entry.
+  /// Of each command of an entry of `artifact`, in all its trips. The commands
+  /// of the body of a scan follow it, each once.
   using WorkOfEntry =
       std::function<std::vector<Work>(const sinter_entry &entry)>;
 
@@ -54,7 +59,7 @@ public:
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
   /// in the row of its device and stream. "otherData" names the entry and the
-  /// sizes of its inputs.
+  /// sizes of its inputs. An event of a later trip of a scan has its number.
   std::string traceEvents() const;
 
 private:
@@ -63,9 +68,15 @@ private:
     uint64_t beginNs, durationNs;
   };
   struct Line {
-    uint64_t totalNs = 0, calls = 0;
+    const sinter_command *command = nullptr; // of one trip
+    uint64_t totalNs = 0, runs = 0;
   };
-  const sinter_entry *entry_ = nullptr;
+  void begin(const sinter_entry &entry);
+
+  const sinter_artifact &artifact_;
+  const sinter_entry *entry_ = nullptr;  // as it runs
+  const sinter_entry *source_ = nullptr; // the same of `artifact_`
+  std::vector<rt::ScanTrip> trips_;      // by command of `entry_`
   std::vector<Line> lines_;
   std::vector<Event> events_;
 };

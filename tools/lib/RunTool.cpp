@@ -367,7 +367,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     printBench(options, result);
   }
   if (code == kExitDone && wantsProfile(options)) {
-    Profile profile;
+    Profile profile(runner.artifact());
     rt::Status possible = runner.profile(&profile);
     if (!possible.ok())
       return report(options, possible);
@@ -389,7 +389,8 @@ static ExitCode runProgram(const Options &options, Runner &runner,
                                  commandFlops(runner.artifact(), entry))) {
               CommandBytes bytes = commandBytes(command);
               work.push_back(
-                  {flops.total(), double(bytes.read + bytes.written)});
+                  {flops.total(), static_cast<double>(command.trips) *
+                                      double(bytes.read + bytes.written)});
             }
             return work;
           });

@@ -25,7 +25,7 @@ public:
       : program_(std::move(program)), entry_(entry) {}
 
   const sinter_artifact &artifact() const override {
-    return program_->artifact();
+    return program_->source();
   }
   std::span<const sinter_tensor_desc> inputs() const override {
     return {entry_.inputs, entry_.numInputs};

@@ -239,7 +239,8 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
       counts.resize(*command + 1);
     }
     micros[*command] += *time;
-    ++counts[*command];
+    // The trips of a scan are parts of one run.
+    counts[*command] += args->getInteger("trip").value_or(0) == 0;
   }
   if (micros.empty())
     return "has no event of a command";

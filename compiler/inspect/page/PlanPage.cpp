@@ -49,11 +49,14 @@ static std::vector<Value> arenaValues(const sinter_entry &entry) {
 static json::Object planJson(const sinter_artifact &artifact,
                              const sinter_entry &entry) {
   json::Array commandList, values;
-  for (const sinter_command &command : commands(entry))
-    commandList.push_back(
-        json::Object{{"kind", commandName(command.kind)},
-                     {"target", jsonText(targetName(artifact, command))},
-                     {"nodes", jsonNodes(command.label)}});
+  for (const ShownCommand &command : commands(entry)) {
+    std::string target = targetName(artifact, command).str();
+    if (command.isInScan)
+      target = "x" + std::to_string(command.trips) + " " + target;
+    commandList.push_back(json::Object{{"kind", commandName(command.kind)},
+                                       {"target", jsonText(target)},
+                                       {"nodes", jsonNodes(command.label)}});
+  }
   for (const Value &value : arenaValues(entry))
     values.push_back(json::Object{{"place", value.slice->index},
                                   {"offset", value.slice->offsetBytes},

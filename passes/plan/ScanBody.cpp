@@ -1,0 +1,109 @@
+//===- ScanBody.cpp - the planned body of a scan --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/ScanBody.h"
+#include "passes/WithoutReshapes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+namespace {
+
+/// Where the inputs and outputs of the body lie. The reads of the scan are its
+/// operands, and its writes are the results that are outputs of the body.
+void describeOperands(ir::ScanCallOp scan, PlannedBody &body) {
+  MLIRContext *context = scan.getContext();
+  const size_t stacks = scan.getStacks().size(),
+               carried = scan.getInitial().size();
+  SmallVector<Attribute> inputs, outputs;
+  for (size_t i = 0; i < scan->getNumOperands(); ++i) {
+    auto read = static_cast<int64_t>(i);
+    bool isCarried = i >= stacks && i < stacks + carried;
+    inputs.push_back(exec::ScanInputAttr::get(
+        context,
+        i < stacks  ? exec::ScanInputKind::slice
+        : isCarried ? exec::ScanInputKind::carried
+                    : exec::ScanInputKind::whole,
+        read,
+        isCarried ? int64_t(body.outputs.outputOf[i - stacks]) : int64_t(-1)));
+  }
+  for (auto [write, result] : llvm::enumerate(body.outputs.results))
+    outputs.push_back(exec::ScanOutputAttr::get(
+        context,
+        result < carried ? exec::ScanOutputKind::last
+                         : exec::ScanOutputKind::slice,
+        static_cast<int64_t>(write)));
+  body.scanInputs = ArrayAttr::get(context, inputs);
+  body.scanOutputs = ArrayAttr::get(context, outputs);
+}
+
+} // namespace
+
+bool hasAlignedSlices(Type stack) {
+  auto type = cast<RankedTensorType>(stack);
+  const int64_t slices = std::max<int64_t>(type.getDimSize(0), 1);
+  return exec::sizeBytes(type) / slices % kSliceAlignment == 0;
+}
+
+ScanOutputs::ScanOutputs(ir::ScanCallOp scan, func::FuncOp body) {
+  auto values = body.getBody().front().getTerminator()->getOperands();
+  const size_t carried = scan.getInitial().size();
+  SmallVector<unsigned> stackOf(values.size());
+  for (unsigned result = 0; result < values.size(); ++result) {
+    stackOf[result] = result;
+    if (result >= carried || !scan.getLast()[result].use_empty())
+      continue;
+    for (unsigned other = carried; other < values.size(); ++other)
+      if (withoutReshapes(values[other]) == withoutReshapes(values[result]) &&
+          hasAlignedSlices(scan.getOutputs()[other].getType())) {
+        stackOf[result] = other;
+        break;
+      }
+  }
+  // No two carried values may have the same output.
+  llvm::SmallDenseSet<unsigned> taken;
+  for (unsigned result = 0; result < carried; ++result)
+    if (stackOf[result] != result && !taken.insert(stackOf[result]).second)
+      stackOf[result] = result;
+  outputOf.resize(values.size());
+  for (unsigned result = 0; result < values.size(); ++result)
+    if (stackOf[result] == result) {
+      outputOf[result] = results.size();
+      results.push_back(result);
+    }
+  for (unsigned result = 0; result < values.size(); ++result)
+    outputOf[result] = outputOf[stackOf[result]];
+}
+
+FailureOr<std::shared_ptr<PlannedBody>>
+planBody(ir::ScanCallOp scan, ConstantPool &pool,
+         const llvm::StringMap<unsigned> &states) {
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      scan, scan.getBodyAttr());
+  if (!function || !function.getBody().hasOneBlock())
+    return scan.emitError() << "does not call a body of one block";
+  FailureOr<CommandGraph> graph =
+      CommandGraph::build(function, pool, states, scan);
+  if (failed(graph))
+    return failure();
+  PlannedProgram program = choosePlan(*graph);
+  auto body = std::make_shared<PlannedBody>(
+      PlannedBody{function, std::move(*graph), std::move(program),
+                  ScanOutputs(scan, function), {}, {}, 0});
+  describeOperands(scan, *body);
+  body->scratchBytes = exec::alignedBytes(body->program.layout.bytes.front());
+  for (auto [output, type] :
+       llvm::zip_equal(body->scanOutputs.getAsRange<exec::ScanOutputAttr>(),
+                       body->graph.outputTypes))
+    if (output.getKind() == exec::ScanOutputKind::last)
+      body->scratchBytes +=
+          2 * exec::alignedBytes(
+                  exec::sizeBytes(cast<TypeAttr>(type).getValue()));
+  return body;
+}
+
+} // namespace sinter::passes::plan
