@@ -55,6 +55,16 @@ static bool isComputed(Operation &command) {
       command);
 }
 
+/// The commands of all trips. They are not compared one by one.
+static size_t commandsOf(exec::ScanOp scan) {
+  auto body = SymbolTable::lookupNearestSymbolFrom<exec::ProgramOp>(
+      scan->getParentOp()->getParentOp(), scan.getBodyAttr());
+  size_t count = 0;
+  for (Operation &op : body.getBody().front())
+    count += isa<exec::CommandOpInterface>(op);
+  return count * static_cast<size_t>(scan.getTrips());
+}
+
 DeviceCheck::DeviceCheck(ModuleOp fused) {
   int64_t number = 0;
   Builder builder(fused.getContext());
@@ -78,12 +88,15 @@ public:
       if (int64_t number = numberOf(fusion->getLoc()); number >= 0)
         numbered[number] = fusion;
     });
-    for (auto program : planned.getOps<exec::ProgramOp>())
+    for (auto program : planned.getOps<exec::ProgramOp>()) {
+      auto &list = fusions[program.getSymName()];
       for (Operation &op : program.getBody().front())
-        if (auto command = dyn_cast<exec::CommandOpInterface>(op))
-          fusions[program.getSymName()].push_back(
-              isComputed(op) ? numbered.lookup(numberOf(op.getLoc()))
-                             : nullptr);
+        if (auto scan = dyn_cast<exec::ScanOp>(op))
+          list.insert(list.end(), commandsOf(scan), nullptr);
+        else if (isa<exec::CommandOpInterface>(op))
+          list.push_back(isComputed(op) ? numbered.lookup(numberOf(op.getLoc()))
+                                        : nullptr);
+    }
     for (auto state : graph.getOps<ir::StateOp>()) {
       stateIndex[state.getSymName()] = stateNames.size();
       stateNames.push_back(state.getSymName().str());

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/verify/NoisyEvaluation.h"
+#include "ir/eval/Trips.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -116,6 +117,13 @@ private:
       if (failed(inner))
         return failure();
       results = std::move(*inner);
+    } else if (isa<ir::ScanOp, ir::ScanCallOp>(op)) {
+      if (failed(ir::evaluateTrips(
+              op, operands, results,
+              [&](Block &body, ArrayRef<Tensor> arguments) {
+                return run(body, arguments);
+              })))
+        return failure();
     } else {
       bool isNoisy = options.noise && !roundsNothing(op);
       if (isNoisy && options.noise->onOperands)

@@ -197,6 +197,8 @@ FailureOr<Tensor> ProgramInputs::argument(func::FuncOp function,
 std::string compiler::whyNotEvaluated(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     StringRef name = function.getSymName();
+    if (function.isPrivate() && ir::numDevices(module) < 2)
+      continue; // the body of a scan
     if (!llvm::is_contained({SINTER_ENTRY_MAIN, SINTER_ENTRY_STEP,
                              SINTER_ENTRY_GRAD, SINTER_ENTRY_APPLY,
                              SINTER_ENTRY_EVAL, SINTER_ENTRY_REFRESH},

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Evaluate.h"
+#include "ir/eval/Trips.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -37,7 +38,7 @@ static void setSlice(Tensor &stack, const Tensor &slice, int64_t index) {
 template <class Op>
 static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
                               SmallVectorImpl<Tensor> &results,
-                              Rounding rounding) {
+                              TripEvaluation evaluation) {
   const auto trips = static_cast<int64_t>(scan.getTrips());
   const size_t stacks = scan.getStacks().size(),
                carried = scan.getInitial().size();
@@ -52,8 +53,7 @@ static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
       arguments[i] =
           sliceOf(operands[i],
                   cast<RankedTensorType>(body.getArgument(i).getType()), slice);
-    FailureOr<SmallVector<Tensor>> yielded =
-        evaluateBlock(body, arguments, rounding);
+    FailureOr<SmallVector<Tensor>> yielded = evaluation(body, arguments);
     if (failed(yielded))
       return failure();
     for (size_t i = 0; i < yielded->size(); ++i)
@@ -65,21 +65,41 @@ static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
   return success();
 }
 
+LogicalResult sinter::ir::evaluateTrips(Operation *op,
+                                        ArrayRef<Tensor> operands,
+                                        SmallVectorImpl<Tensor> &results,
+                                        TripEvaluation evaluation) {
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return evaluate(scan, scan.getBody().front(), operands, results,
+                    evaluation);
+  auto call = cast<ScanCallOp>(op);
+  auto body = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getBodyAttr());
+  if (!body || body.getBody().empty())
+    return call.emitOpError("has no body to evaluate");
+  return evaluate(call, body.getBody().front(), operands, results, evaluation);
+}
+
+static LogicalResult evaluate(Operation *scan, ArrayRef<Tensor> operands,
+                              SmallVectorImpl<Tensor> &results,
+                              Rounding rounding) {
+  return evaluateTrips(scan, operands, results,
+                       [&](Block &body, ArrayRef<Tensor> arguments) {
+                         return evaluateBlock(body, arguments, rounding);
+                       });
+}
+
 LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
                                        SmallVectorImpl<Tensor> &results,
                                        Rounding rounding) {
-  return evaluate(scan, scan.getBody().front(), operands, results, rounding);
+  return evaluate(scan, operands, results, rounding);
 }
 
 LogicalResult sinter::ir::evaluateScan(ScanCallOp scan,
                                        ArrayRef<Tensor> operands,
                                        SmallVectorImpl<Tensor> &results,
                                        Rounding rounding) {
-  auto body = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-      scan, scan.getBodyAttr());
-  if (!body || body.getBody().empty())
-    return scan.emitOpError("has no body to evaluate");
-  return evaluate(scan, body.getBody().front(), operands, results, rounding);
+  return evaluate(scan, operands, results, rounding);
 }
 
 LogicalResult ScanOp::evaluate(ArrayRef<Tensor> operands,
