@@ -74,8 +74,8 @@ static void forEachComputed(
   SymbolTable kernels(program->getParentOp());
   forEachCommand(program, [&](Operation *command, double times) {
     auto launch = dyn_cast<exec::LaunchOp>(command);
-    auto kernel = launch ? kernels.lookup<exec::KernelOp>(launch.getKernel())
-                         : nullptr;
+    auto kernel =
+        launch ? kernels.lookup<exec::KernelOp>(launch.getKernel()) : nullptr;
     if (kernel)
       kernel.getBody().walk([&](Operation *op) { visit(launch, op, times); });
   });
@@ -87,24 +87,24 @@ static Type elementOf(Value value) {
 
 Count compiler::countCasts(exec::ProgramOp program) {
   Count count;
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
-                               double times) {
-    auto cast = dyn_cast<ir::CastOp>(op);
-    if (cast && isa<FloatType>(elementOf(cast.getX())) &&
-        isa<FloatType>(elementOf(cast.getResult())))
-      count.add(launch, times);
-  });
+  forEachComputed(program,
+                  [&](exec::LaunchOp launch, Operation *op, double times) {
+                    auto cast = dyn_cast<ir::CastOp>(op);
+                    if (cast && isa<FloatType>(elementOf(cast.getX())) &&
+                        isa<FloatType>(elementOf(cast.getResult())))
+                      count.add(launch, times);
+                  });
   return count;
 }
 
 Count compiler::countF64(exec::ProgramOp program) {
   Count count;
   auto isF64 = [](Value value) { return elementOf(value).isF64(); };
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
-                               double times) {
-    if (llvm::any_of(op->getResults(), isF64))
-      count.add(launch, times);
-  });
+  forEachComputed(program,
+                  [&](exec::LaunchOp launch, Operation *op, double times) {
+                    if (llvm::any_of(op->getResults(), isF64))
+                      count.add(launch, times);
+                  });
   forEachCommand(program, [&](Operation *op, double times) {
     if (isa<exec::MatmulOp, exec::ConvOp>(op) &&
         exec::bufferOp(op->getOperand(0))
@@ -161,11 +161,11 @@ forEachContraction(exec::ProgramOp program,
             exec::bufferOp(op->getOperand(0)).getTensorType().getElementType(),
             times * count);
   });
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op,
-                               double times) {
-    if (double count = passes::countMultiplyAdds(op))
-      visit(launch, elementOf(passes::multiplied(op).first), times * count);
-  });
+  forEachComputed(
+      program, [&](exec::LaunchOp launch, Operation *op, double times) {
+        if (double count = passes::countMultiplyAdds(op))
+          visit(launch, elementOf(passes::multiplied(op).first), times * count);
+      });
 }
 
 Count compiler::countOthers(exec::ProgramOp program, StringRef types) {

@@ -19,8 +19,7 @@ static sinter_slice part(const sinter_slice &whole, int64_t offsetBytes,
 sinter_scan_value ScanValues::slices(const sinter_slice &stack) const {
   const auto bytes = static_cast<int64_t>(stack.sizeBytes) / trips_;
   auto ofTrip = [&](int64_t trip) {
-    return part(stack, (isReverse_ ? trips_ - 1 - trip : trip) * bytes,
-                bytes);
+    return part(stack, (isReverse_ ? trips_ - 1 - trip : trip) * bytes, bytes);
   };
   return {ofTrip(0), ofTrip(std::min<int64_t>(1, trips_ - 1)),
           ofTrip(trips_ - 1), isReverse_ ? -bytes : bytes,
@@ -34,7 +33,8 @@ sinter_scan_value ScanValues::last(const sinter_slice &result,
   const int64_t stride =
       exec::alignedBytes(static_cast<int64_t>(result.sizeBytes));
   return {part(scratch_, offset, result.sizeBytes),
-          part(scratch_, offset + stride, result.sizeBytes), result, -stride, 2};
+          part(scratch_, offset + stride, result.sizeBytes), result, -stride,
+          2};
 }
 
 /// Each trip but the first reads where the trip before it wrote `output`.
@@ -49,8 +49,7 @@ sinter_scan_value ScanValues::carried(const sinter_slice &initial,
   if (trips_ == 1)
     return value;
   const int64_t steps = isStacked ? trips_ - 2 : (trips_ - 2) % value.period;
-  value.last =
-      part(output.first, steps * value.strideBytes, initial.sizeBytes);
+  value.last = part(output.first, steps * value.strideBytes, initial.sizeBytes);
   return value;
 }
 
@@ -63,10 +62,9 @@ sinter_slice ScanValues::valueSlice(const sinter_scan_value &value) {
 ScanValues::ScanValues(exec::ScanOp scan,
                        llvm::function_ref<sinter_slice(Value)> sliceOf)
     : body_(SymbolTable::lookupNearestSymbolFrom<exec::ProgramOp>(
-                       scan->getParentOp()->getParentOp(), scan.getBodyAttr())),
+          scan->getParentOp()->getParentOp(), scan.getBodyAttr())),
       trips_(static_cast<int64_t>(scan.getTrips())),
-      isReverse_(scan.getReverse()),
-      scratch_(sliceOf(scan.getScratch())) {
+      isReverse_(scan.getReverse()), scratch_(sliceOf(scan.getScratch())) {
   auto kinds = scan.getBodyOutputs().getAsRange<exec::ScanOutputAttr>();
   int64_t offset =
       exec::alignedBytes(static_cast<int64_t>(body_.getArenaBytes()));
@@ -89,9 +87,9 @@ ScanValues::ScanValues(exec::ScanOp scan,
       inputs_.push_back(valueSlice(slices(buffer)));
       break;
     case exec::ScanInputKind::carried: {
-      auto kind = cast<exec::ScanOutputAttr>(
-                      scan.getBodyOutputs()[input.getOutput()])
-                      .getKind();
+      auto kind =
+          cast<exec::ScanOutputAttr>(scan.getBodyOutputs()[input.getOutput()])
+              .getKind();
       // The outputs are the first values, in order.
       inputs_.push_back(
           valueSlice(carried(buffer, values_[input.getOutput()],
@@ -103,9 +101,9 @@ ScanValues::ScanValues(exec::ScanOp scan,
 }
 
 sinter_slice ScanValues::place(exec::SliceAttr slice) const {
-  const sinter_slice &whole =
-      slice.getSpace() == exec::Space::arena   ? scratch_
-      : slice.getSpace() == exec::Space::input ? inputs_[slice.getIndex()]
-                                               : outputs_[slice.getIndex()];
+  const sinter_slice &whole = slice.getSpace() == exec::Space::arena ? scratch_
+                              : slice.getSpace() == exec::Space::input
+                                  ? inputs_[slice.getIndex()]
+                                  : outputs_[slice.getIndex()];
   return part(whole, slice.getOffset(), slice.getSize());
 }

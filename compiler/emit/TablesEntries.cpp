@@ -95,7 +95,7 @@ private:
   const KernelEntries &kernels;
   const ConstantPlaces &constants;
   bool byLoops;
-  std::string &sliceDtypes; // a byte for each of `slices`
+  std::string &sliceDtypes;         // a byte for each of `slices`
   const ScanValues *scan = nullptr; // whose body is being added
   std::vector<Row<sinter_slice>> slices;
   std::vector<Row<sinter_matmul>> matmuls;
@@ -476,7 +476,7 @@ std::vector<Row<sinter_entry>> compiler::entryRows(
   // The body of a scan is part of another program.
   for (auto program : module.getOps<exec::ProgramOp>())
     if (!program.isPrivate())
-    rows.push_back(EntryTables(data, kernels, constants, byLoops, sliceDtypes)
-                       .build(program));
+      rows.push_back(EntryTables(data, kernels, constants, byLoops, sliceDtypes)
+                         .build(program));
   return rows;
 }

@@ -40,23 +40,27 @@ const char *compiler::dtypeName(uint32_t dtype) {
 
 std::vector<ShownCommand> compiler::commands(const sinter_entry &entry) {
   std::vector<ShownCommand> list;
-  for (const sinter_command &command :
-       llvm::ArrayRef(entry.commands, entry.numCommands)) {
-    list.push_back({command});
+  for (uint32_t i = 0; i < entry.numCommands; ++i) {
+    const sinter_command &command = entry.commands[i];
+    list.push_back({command, i});
     if (command.kind != SINTER_CMD_SCAN)
       continue;
     const sinter_scan &scan = *command.scan.params;
-    for (const sinter_command &each :
-         llvm::ArrayRef(scan.commands, scan.numCommands))
-      list.push_back({each, scan.trips, /*isInScan=*/true});
+    for (uint32_t j = 0; j < scan.numCommands; ++j)
+      list.push_back({scan.commands[j], i, j, scan.trips});
   }
   return list;
 }
 
+std::string ShownCommand::number() const {
+  return std::to_string(index) +
+         (isInScan() ? "." + std::to_string(inBody) : "");
+}
+
 const char *compiler::commandName(uint32_t kind) {
-  static const char *names[] = {"?",         "launch",     "matmul", "conv",
-                                "copy",      "fill",       "attention",
-                                "all_reduce", "await",     "scan"};
+  static const char *names[] = {"?",     "launch", "matmul",    "conv",
+                                "copy",  "fill",   "attention", "all_reduce",
+                                "await", "scan"};
   return kind == SINTER_CMD_RECORD ? "record"
          : kind == SINTER_CMD_WAIT ? "wait"
          : kind < std::size(names) ? names[kind]
@@ -64,7 +68,7 @@ const char *compiler::commandName(uint32_t kind) {
 }
 
 const char *compiler::spaceName(uint32_t space) {
-  static const char *names[] = {"?",      "arena",    "state",  "input",
+  static const char *names[] = {"?",      "arena",    "state",   "input",
                                 "output", "constant", "control", "scan"};
   return space < std::size(names) ? names[space] : "?";
 }

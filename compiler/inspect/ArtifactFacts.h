@@ -28,8 +28,12 @@ inline llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
 }
 /// A command as reports show it.
 struct ShownCommand : sinter_command {
-  int64_t trips = 1; // how often a run runs it
-  bool isInScan = false;
+  uint32_t index = 0;  // in the table; of the body of a scan that of the scan
+  int64_t inBody = -1; // in the body of a scan
+  int64_t trips = 1;   // how often a run runs it
+  bool isInScan() const { return inBody >= 0; }
+  /// "3", or "3.1" in a body.
+  std::string number() const;
 };
 /// The commands of an entry. Those in the body of a scan follow it, each once.
 std::vector<ShownCommand> commands(const sinter_entry &entry);

@@ -39,7 +39,7 @@ static void summarizeEntry(const sinter_artifact &artifact,
                        totals.flops ? 100 * flops / totals.flops : 0)
        << shown(dtype);
   os << llvm::format(", %.4g in other ops", totals.otherFlops)
-     << "\n  commands " << commands(entry).size() << ": " << totals.launches
+     << "\n  commands " << entry.numCommands << ": " << totals.launches
      << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
      << " library calls\n  arena    " << arenaText(artifact, entry) << ", "
      << bytesText(entry.unsharedBytes) << " without reuse, at most "
@@ -77,7 +77,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
         {"flops", totals.flops},
         {"flops_by_dtype", std::move(precision)},
         {"other_flops", totals.otherFlops},
-        {"commands", commands(entry).size()},
+        {"commands", entry.numCommands},
         {"launches", totals.launches},
         {"kernels", static_cast<int64_t>(totals.kernels.size())},
         {"library_calls", totals.calls},
@@ -186,8 +186,6 @@ static json::Object commandJson(const sinter_artifact &artifact,
                       {"writes", std::move(writes)}};
   if (command.kind == SINTER_CMD_LAUNCH)
     object["tiles"] = command.launch.tiles;
-  if (command.isInScan)
-    object["trips"] = command.trips;
   if (artifact.numPlaces > 1) {
     object["device"] = deviceName(artifact, command.place);
     if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
@@ -200,12 +198,26 @@ static json::Object commandJson(const sinter_artifact &artifact,
   return object;
 }
 
-// "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(".
+// Adds a command to the list, or to the "body" of the scan that ends it.
+static void addCommand(const sinter_artifact &artifact,
+                       const ShownCommand &command, json::Array &list) {
+  json::Object object = commandJson(artifact, command);
+  if (command.kind == SINTER_CMD_SCAN) {
+    object["trips"] = command.scan.params->trips;
+    object["body"] = json::Array();
+  }
+  if (command.isInScan())
+    list.back().getAsObject()->getArray("body")->push_back(std::move(object));
+  else
+    list.push_back(std::move(object));
+}
+
+// "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(", "x64 matmul(".
 static std::string commandText(const sinter_artifact &artifact,
                                const ShownCommand &command) {
   std::string text = shown(targetName(artifact, command));
-  if (command.isInScan)
-    text = "  x" + std::to_string(command.trips) + " " + text;
+  if (command.isInScan())
+    text = "x" + std::to_string(command.trips) + " " + text;
   if (artifact.numPlaces > 1)
     text = deviceName(artifact, command.place) + " " + text;
   if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
@@ -232,13 +244,14 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
          << arenaText(artifact, entry) << ", " << bytesText(entry.unsharedBytes)
          << " without reuse, at most " << bytesText(entry.maxLiveBytes)
          << " live\n";
-    for (auto [i, command] : llvm::enumerate(commands(entry))) {
+    for (const ShownCommand &command : commands(entry)) {
       if (json) {
-        entryCommands.push_back(commandJson(artifact, command));
+        addCommand(artifact, command, entryCommands);
         continue;
       }
-      os << llvm::format("%5zu  ", i) << commandText(artifact, command) << "  "
-         << shown(command.label, 200) << "\n";
+      os << llvm::right_justify(command.number(), 5) << "  "
+         << commandText(artifact, command) << "  " << shown(command.label, 200)
+         << "\n";
     }
     json::Object object{{"name", jsonText(entry.name)},
                         {"arena_bytes", arenaBytes(artifact, entry)},

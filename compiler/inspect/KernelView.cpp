@@ -54,7 +54,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
   std::map<std::string, std::set<StringRef>> known;
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact))
-    for (auto [number, command] : llvm::enumerate(commands(entry))) {
+    for (const ShownCommand &command : commands(entry)) {
       const uint8_t *own = dtypes;
       dtypes = dtypes ? dtypes + command.numSlices : nullptr;
       if (command.kind != SINTER_CMD_LAUNCH)
@@ -68,7 +68,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
         view.kernel = &artifact.kernels[command.launch.kernel];
         addUse(artifact, command, own, view);
       }
-      view.commands.emplace_back(entry.name, number);
+      view.commands.emplace_back(entry.name, command.index);
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
       for (StringRef node : nodes)
@@ -85,17 +85,17 @@ std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
   std::vector<KernelView> list;
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact))
-    for (auto [number, command] : llvm::enumerate(commands(entry))) {
+    for (const ShownCommand &command : commands(entry)) {
       const uint8_t *own = dtypes;
       dtypes = dtypes ? dtypes + command.numSlices : nullptr;
-      if (command.kind == SINTER_CMD_LAUNCH || !command.numSlices)
+      if (command.kind == SINTER_CMD_LAUNCH ||
+          command.kind == SINTER_CMD_SCAN || !command.numSlices)
         continue;
       KernelView view;
       view.kind = commandName(command.kind);
-      view.name =
-          std::string(entry.name) + " command " + std::to_string(number);
+      view.name = std::string(entry.name) + " command " + command.number();
       addUse(artifact, command, own, view);
-      view.commands.emplace_back(entry.name, number);
+      view.commands.emplace_back(entry.name, command.index);
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
       view.nodes.assign(nodes.begin(), nodes.end());

@@ -118,11 +118,11 @@ private:
         return failure();
       results = std::move(*inner);
     } else if (isa<ir::ScanOp, ir::ScanCallOp>(op)) {
-      if (failed(ir::evaluateTrips(
-              op, operands, results,
-              [&](Block &body, ArrayRef<Tensor> arguments) {
-                return run(body, arguments);
-              })))
+      if (failed(
+              ir::evaluateTrips(op, operands, results,
+                                [&](Block &body, ArrayRef<Tensor> arguments) {
+                                  return run(body, arguments);
+                                })))
         return failure();
     } else {
       bool isNoisy = options.noise && !roundsNothing(op);

@@ -41,9 +41,9 @@ using namespace mlir;
 namespace sinter::passes {
 
 /// True for all ops but library calls, existing fusions, scans, constants that
-/// are not splats, and splats and reshapes (whose result is the bytes of the operand)
-/// without a generated user. A reshape that splits the dimensions of a slice is
-/// included with the slice, which alone would be a copy.
+/// are not splats, and splats and reshapes (whose result is the bytes of the
+/// operand) without a generated user. A reshape that splits the dimensions of a
+/// slice is included with the slice, which alone would be a copy.
 bool Clustering::isGenerated(Operation *op) {
   auto hasGeneratedUser = [&] {
     return llvm::any_of(op->getUsers(),
@@ -59,8 +59,8 @@ bool Clustering::isGenerated(Operation *op) {
   // Calls of functions belong to programs on several devices.
   return isa_and_nonnull<ir::SinterDialect>(op->getDialect()) &&
          !isa<ir::FusionOpInterface, ir::ScanCallOp>(op) &&
-         !op->hasTrait<ir::Transfer>() &&
-         !op->hasTrait<ir::Alias>() && !ir::isContraction(op);
+         !op->hasTrait<ir::Transfer>() && !op->hasTrait<ir::Alias>() &&
+         !ir::isContraction(op);
 }
 
 /// Pattern: free op, or cast that widens 16-bit floats, with n users -> n

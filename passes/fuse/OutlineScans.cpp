@@ -111,8 +111,8 @@ private:
     if (ir::numDevices(getOperation()) > 1)
       return refuse(scan, "a scan in a program on several devices is not "
                           "supported; unroll it");
-    WalkResult nested = scan.getBody().walk(
-        [](ir::ScanOp) { return WalkResult::interrupt(); });
+    WalkResult nested =
+        scan.getBody().walk([](ir::ScanOp) { return WalkResult::interrupt(); });
     if (nested.wasInterrupted())
       return refuse(scan, "a scan in the body of a scan is not supported; "
                           "unroll the inner one");

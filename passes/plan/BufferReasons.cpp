@@ -15,10 +15,11 @@ namespace sinter::passes::plan {
 void explainCommands(exec::ProgramOp program) {
   std::vector<size_t> numbers = commandNumbers(program);
   size_t position = 0;
-  for (auto command : program.getBody().getOps<exec::CommandOpInterface>()) {
-    if (isa<exec::RecordOp, exec::WaitOp>(*command))
+  for (auto [number, command] :
+       llvm::enumerate(program.getBody().getOps<exec::CommandOpInterface>())) {
+    if (position == numbers.size() || number != numbers[position])
       continue;
-    const size_t number = numbers[position++];
+    ++position;
     auto launch = dyn_cast<exec::LaunchOp>(*command);
     ir::explain("plan-memory", "command", command.getLoc(),
                 "command " + Twine(number) + " of @" + program.getSymName() +

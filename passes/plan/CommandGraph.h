@@ -47,7 +47,8 @@ struct Buffer {
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
-/// A kernel or library call, a scan, an all_reduce, the wait for one, or a copy.
+/// A kernel or library call, a scan, an all_reduce, the wait for one, or a
+/// copy.
 struct Command {
   ir::FusionOpInterface fusion; // null, and no other op: copies reads[0] to
                                 // writes[0], or fills with zeros if it reads
@@ -59,9 +60,9 @@ struct Command {
   exec::CommandPlace place = {};
   ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
   unsigned await = kNoCommand;         // of an all_reduce: its wait
-  bool isGradient = false; // a contraction that GradientStream.h moved
-  ir::ScanCallOp scan = nullptr; // reads its operands; writes the outputs of the
-                                 // body, and a scratch buffer
+  bool isGradient = false;       // a contraction that GradientStream.h moved
+  ir::ScanCallOp scan = nullptr; // reads its operands; writes the outputs of
+                                 // the body, and a scratch buffer
   std::shared_ptr<const PlannedBody> body = nullptr; // of a scan
   bool isAllReduce() const { return await != kNoCommand; }
   bool isAwait() const { return allReduce && !isAllReduce(); }

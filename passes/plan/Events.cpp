@@ -88,19 +88,10 @@ void insertEvents(exec::ProgramOp program, size_t numPlaces) {
 
 std::vector<size_t> commandNumbers(exec::ProgramOp program) {
   std::vector<size_t> numbers;
-  size_t number = 0;
-  for (auto command : program.getBody().getOps<exec::CommandOpInterface>()) {
+  for (auto [number, command] :
+       llvm::enumerate(program.getBody().getOps<exec::CommandOpInterface>()))
     if (!isa<exec::RecordOp, exec::WaitOp>(*command))
       numbers.push_back(number);
-    ++number;
-    auto scan = dyn_cast<exec::ScanOp>(*command);
-    auto body = scan ? SymbolTable::lookupNearestSymbolFrom<exec::ProgramOp>(
-                           program->getParentOp(), scan.getBodyAttr())
-                     : nullptr;
-    if (body)
-      for (Operation &op : body.getBody().front())
-        number += isa<exec::CommandOpInterface>(op);
-  }
   return numbers;
 }
 

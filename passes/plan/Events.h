@@ -19,9 +19,8 @@ namespace sinter::passes::plan {
 /// else overlaps. Does nothing if there is one stream.
 void insertEvents(exec::ProgramOp program, size_t numPlaces);
 
-/// The number in `program`, and so in reports on the artifact, of each command
-/// but its records and waits, which count too, as the commands in the body of a
-/// scan do after it. With the commands of a plan in the
+/// The number in `program`, and so in the artifact, of each command but its
+/// records and waits, which count too. With the commands of a plan in the
 /// program, the element at a position in its order.
 std::vector<size_t> commandNumbers(exec::ProgramOp program);
 

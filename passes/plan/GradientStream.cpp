@@ -112,6 +112,13 @@ private:
           isMultiplied.set(command.reads[i]);
         continue;
       }
+      // A scan stays on the compute stream, with what it needs.
+      if (command.scan) {
+        isTrunk.set(number);
+        for (unsigned read : command.reads)
+          isMultiplied.set(read);
+        continue;
+      }
       // A copy, or a sum over replicas.
       for (unsigned i : results.set_bits())
         if (i < command.reads.size())

@@ -280,14 +280,13 @@ LogicalResult GraphBuilder::addScan(ir::ScanCallOp scan) {
     command.reads.push_back(bufferOf.lookup(operand));
   for (unsigned result : (*body)->outputs.results) {
     Value output = scan.getOutputs()[result];
-    command.writes.push_back(
-        addBuffer(ir::tensorType(output), scan.getLoc()));
+    command.writes.push_back(addBuffer(ir::tensorType(output), scan.getLoc()));
     bufferOf[output] = command.writes.back();
   }
-  command.writes.push_back(addBuffer(
-      RankedTensorType::get({(*body)->scratchBytes},
-                            IntegerType::get(context, 8)),
-      scan.getLoc()));
+  command.writes.push_back(
+      addBuffer(RankedTensorType::get({(*body)->scratchBytes},
+                                      IntegerType::get(context, 8)),
+                scan.getLoc()));
   command.scan = scan;
   command.body = std::move(*body);
   unsigned added = addCommand(std::move(command));

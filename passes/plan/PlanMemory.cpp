@@ -241,8 +241,7 @@ private:
   }
 
   /// The body of a scan becomes a private program.
-  static LogicalResult writeBody(const PlannedBody &body,
-                                 KernelPool &kernels) {
+  static LogicalResult writeBody(const PlannedBody &body, KernelPool &kernels) {
     func::FuncOp function = body.function;
     if (failed(writeProgram(function, body.graph, body.program.plan,
                             body.program.layout, kernels)))

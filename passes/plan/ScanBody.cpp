@@ -91,9 +91,14 @@ planBody(ir::ScanCallOp scan, ConstantPool &pool,
   if (failed(graph))
     return failure();
   PlannedProgram program = choosePlan(*graph);
-  auto body = std::make_shared<PlannedBody>(
-      PlannedBody{function, std::move(*graph), std::move(program),
-                  ScanOutputs(scan, function), {}, {}, 0});
+  auto body =
+      std::make_shared<PlannedBody>(PlannedBody{function,
+                                                std::move(*graph),
+                                                std::move(program),
+                                                ScanOutputs(scan, function),
+                                                {},
+                                                {},
+                                                0});
   describeOperands(scan, *body);
   body->scratchBytes = exec::alignedBytes(body->program.layout.bytes.front());
   for (auto [output, type] :
@@ -101,8 +106,8 @@ planBody(ir::ScanCallOp scan, ConstantPool &pool,
                        body->graph.outputTypes))
     if (output.getKind() == exec::ScanOutputKind::last)
       body->scratchBytes +=
-          2 * exec::alignedBytes(
-                  exec::sizeBytes(cast<TypeAttr>(type).getValue()));
+          2 *
+          exec::alignedBytes(exec::sizeBytes(cast<TypeAttr>(type).getValue()));
   return body;
 }
 

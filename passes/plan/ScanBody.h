@@ -23,7 +23,7 @@ inline constexpr int64_t kSliceAlignment = 16;
 struct ScanOutputs {
   ScanOutputs(ir::ScanCallOp scan, mlir::func::FuncOp body);
 
-  llvm::SmallVector<unsigned> results; // by output
+  llvm::SmallVector<unsigned> results;  // by output
   llvm::SmallVector<unsigned> outputOf; // by result
   bool isOwn(unsigned result) const {
     return results[outputOf[result]] == result;

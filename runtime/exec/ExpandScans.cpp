@@ -110,9 +110,9 @@ Status checkTrip(const sinter_artifact &artifact, const sinter_entry &entry,
         status = Status::invalid("slice " + number(i) +
                                  " is in no slice of its scan");
     if (!status.ok())
-      return Status::invalid("command " +
-                             number(&command - scan.commands) + " of trip " +
-                             number(trip) + ": " + status.message());
+      return Status::invalid("command " + number(&command - scan.commands) +
+                             " of trip " + number(trip) + ": " +
+                             status.message());
   }
   return {};
 }
@@ -173,18 +173,16 @@ bool sinter::rt::hasScans(const sinter_artifact &artifact) {
 
 std::vector<ScanTrip> sinter::rt::tripsOf(const sinter_entry &entry) {
   std::vector<ScanTrip> trips;
-  uint32_t number = 0;
-  for (const sinter_command &command : commandsOf(entry)) {
-    const uint32_t first = ++number;
+  for (uint32_t i = 0; i < entry.numCommands; ++i) {
+    const sinter_command &command = entry.commands[i];
     if (command.kind != SINTER_CMD_SCAN) {
-      trips.push_back({first - 1, 0});
+      trips.push_back({i, 0, 0});
       continue;
     }
     const sinter_scan &scan = *command.scan.params;
     for (int64_t trip = 0; trip < scan.trips; ++trip)
-      for (uint32_t i = 0; i < scan.numCommands; ++i)
-        trips.push_back({first + i, trip});
-    number += scan.numCommands;
+      for (uint32_t j = 0; j < scan.numCommands; ++j)
+        trips.push_back({i, j, trip});
   }
   return trips;
 }

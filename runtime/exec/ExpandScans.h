@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A scan is stored as its body, once. When a program is loaded, each scan
-// becomes the commands of all its trips, one after the other, so that everything
-// else in the run tower sees only plain commands with plain slices.
+// becomes the commands of all its trips, one after the other, so that
+// everything else in the run tower sees only plain commands with plain slices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_EXPANDSCANS_H
@@ -34,10 +34,9 @@ bool hasScans(const sinter_artifact &artifact);
 
 /// A command of an expanded entry.
 struct ScanTrip {
-  /// In the table that it comes from, with the commands of the body of a scan
-  /// after it, each counted once.
-  uint32_t command = 0;
-  int64_t trip = 0; // 0 outside of scans
+  uint32_t command = 0; // of the table that it comes from
+  uint32_t inBody = 0;  // of the body of the scan; 0 outside of scans
+  int64_t trip = 0;     // 0 outside of scans
 };
 /// Of each command of `entry`, which is not expanded, when it is.
 std::vector<ScanTrip> tripsOf(const sinter_entry &entry);

@@ -10,6 +10,7 @@
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/exec/SharedConstants.h"
 
@@ -116,6 +117,8 @@ Result<const sinter_artifact *> Program::choose(const sinter_artifact &artifact,
   SINTER_RETURN_IF_ERROR(linkedDevices().checkName(name));
   return artifactFor(artifact, deviceKindOf(name), name);
 }
+
+Program::Program() = default;
 
 Program::~Program() {
   data_.reset();

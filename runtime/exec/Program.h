@@ -11,7 +11,6 @@
 #define SINTER_RUNTIME_EXEC_PROGRAM_H
 
 #include "runtime/exec/Executor.h"
-#include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/Staging.h"
 
 #include <atomic>
@@ -21,6 +20,8 @@
 #include <vector>
 
 namespace sinter::rt {
+
+class ExpandedScans;
 
 class Program {
 public:
@@ -140,7 +141,7 @@ public:
   }
 
 private:
-  Program() = default;
+  Program();
   static Result<std::unique_ptr<Program>>
   load(const sinter_artifact &artifact,
        std::vector<std::unique_ptr<Device>> devices);

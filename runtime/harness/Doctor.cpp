@@ -38,8 +38,12 @@ static std::set<uint32_t> commandsFor(const sinter_artifact &program,
     for (uint32_t e = 0; e < part->numEntries; ++e)
       for (uint32_t c = 0; c < part->entries[e].numCommands; ++c) {
         const sinter_command &command = part->entries[e].commands[c];
-        if (kind == placeKind(*part, command.place))
-          commands.insert(command.kind);
+        if (kind != placeKind(*part, command.place))
+          continue;
+        commands.insert(command.kind);
+        if (command.kind == SINTER_CMD_SCAN)
+          for (uint32_t i = 0; i < command.scan.params->numCommands; ++i)
+            commands.insert(command.scan.params->commands[i].kind);
       }
   return commands;
 }

@@ -688,3 +688,46 @@ module @after {
     return %c, %d : tensor<f32>, tensor<f32>
   }
 }
+
+// -----
+
+// The body of a scan becomes a private program, and the scan one command with a scratch buffer: the arena of the body, and two
+// places for the carried value that is not stacked. The other one is read from the stack. Slices of 12 bytes are copied.
+module @scan {
+  // CHECK-LABEL: module @scan
+  // CHECK: exec.program @main.scan0("in0" : tensor<4xf32>, "in1" : tensor<3xf32>, "in2" : tensor<4xf32>, "in3" : tensor<4xf32>) -> ("out0" : tensor<4xf32>, "out2" : tensor<4xf32>, "out3" : tensor<3xf32>) arena 64 unshared 64 max_live 64 attributes {sym_visibility = "private"} {
+  // CHECK-NEXT: %[[Z:.*]] = exec.buffer input[1] 0 + 12
+  // CHECK-NEXT: %[[A:.*]] = exec.buffer arena[0] 0 + 12
+  // CHECK-NEXT: exec.copy %[[Z]] -> %[[A]]
+  // CHECK-NEXT: %[[O:.*]] = exec.buffer output[2] 0 + 12
+  // CHECK-NEXT: exec.copy %[[A]] -> %[[O]]
+  // CHECK-NEXT: %[[H:.*]] = exec.buffer input[2] 0 + 16
+  // CHECK-NEXT: %[[X:.*]] = exec.buffer input[0] 0 + 16
+  // CHECK-NEXT: %[[N:.*]] = exec.buffer output[0] 0 + 16
+  // CHECK-NEXT: exec.launch @k0_add(%[[H]], %[[X]]) -> (%[[N]])
+  // CHECK-NEXT: %[[G:.*]] = exec.buffer input[3] 0 + 16
+  // CHECK-NEXT: %[[Y:.*]] = exec.buffer output[1] 0 + 16
+  // CHECK-NEXT: exec.launch @k1_mul(%[[N]], %[[G]]) -> (%[[Y]])
+  // CHECK: exec.program @main({{.*}} arena 192 unshared 192 max_live 192 {
+  // CHECK: exec.scan @main.scan0 trips 5 reverse(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) -> (%{{.*}}, %{{.*}}, %{{.*}}) scratch %{{.*}} inputs [#exec.scan_input<slice 0>, #exec.scan_input<slice 1>, #exec.scan_input<carried 2 output 0>, #exec.scan_input<carried 3 output 1>] outputs [#exec.scan_output<last 0>, #exec.scan_output<slice 1>, #exec.scan_output<slice 2>]
+  // CHECK-NOT: func.func
+  func.func @main(%xs: tensor<5x4xf32> {sinter.input = "x"}, %zs: tensor<5x3xf32> {sinter.input = "z"}, %h: tensor<4xf32> {sinter.input = "h"}, %g: tensor<4xf32> {sinter.input = "g"})
+      -> (tensor<4xf32> {sinter.output = "last"}, tensor<5x4xf32> {sinter.output = "all"}, tensor<5x3xf32> {sinter.output = "same"}) {
+    %last, %none, %all, %same = sinter.scan_call @main.scan0 trips 5 reverse stacks(%xs, %zs) initial(%h, %g) whole() : (tensor<5x4xf32>, tensor<5x3xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<5x4xf32>, tensor<5x3xf32>)
+    return %last, %all, %same : tensor<4xf32>, tensor<5x4xf32>, tensor<5x3xf32>
+  }
+  func.func private @main.scan0(%x: tensor<4xf32> {sinter.input = "in0"}, %z: tensor<3xf32> {sinter.input = "in1"}, %h: tensor<4xf32> {sinter.input = "in2"}, %g: tensor<4xf32> {sinter.input = "in3"})
+      -> (tensor<4xf32> {sinter.output = "out0"}, tensor<4xf32> {sinter.output = "out1"}, tensor<4xf32> {sinter.output = "out2"}, tensor<3xf32> {sinter.output = "out3"}) {
+    %a = sinter.kernel loop(%h, %x) over <[4] views [(d0) -> (d0)]> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+      %2 = sinter.add %0, %1 : tensor<4xf32>
+      sinter.yield %2 : tensor<4xf32>
+    }
+    %b = sinter.kernel loop(%a, %g) over <[4] views [(d0) -> (d0)]> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+      %2 = sinter.mul %0, %1 : tensor<4xf32>
+      sinter.yield %2 : tensor<4xf32>
+    }
+    return %a, %b, %b, %z : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf32>
+  }
+}

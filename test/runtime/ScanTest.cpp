@@ -66,11 +66,10 @@ struct Sample {
       constants.values[i * width + i] = 2;
 
     auto row = [&](uint32_t space, uint32_t index, int64_t trip) {
-      return sinter_slice{
-          space, index,
-          static_cast<uint64_t>((isReverse ? trips - 1 - trip : trip) *
-                                rowBytes),
-          rowBytes};
+      return sinter_slice{space, index,
+                          static_cast<uint64_t>(
+                              (isReverse ? trips - 1 - trip : trip) * rowBytes),
+                          rowBytes};
     };
     auto rows = [&](uint32_t space, uint32_t index) {
       return sinter_scan_value{
@@ -159,8 +158,8 @@ TEST_CASE("scan: results of 1, 2, 3 and 100 trips", "[scan]") {
       INFO(trips << (isReverse ? " reverse" : ""));
       Sample sample(trips, isReverse);
       std::unique_ptr<Program> program = sample.load(2);
-      std::vector<float> x, h = {1, 2, 3, 4}, last(width),
-                            all(trips * width), expected(trips * width);
+      std::vector<float> x, h = {1, 2, 3, 4}, last(width), all(trips * width),
+                            expected(trips * width);
       for (int64_t i = 0; i < trips * width; ++i)
         x.push_back(static_cast<float>(i % 7));
       std::vector<float> sum = h;
@@ -200,7 +199,8 @@ TEST_CASE("scan: the commands of all trips are plain", "[scan]") {
             (i % 8 == 4 ? SINTER_BOOL : SINTER_F32));
   std::vector<ScanTrip> trips = tripsOf(sample.entry);
   REQUIRE(trips.size() == 300);
-  REQUIRE(trips[299].command == 3);
+  REQUIRE(trips[299].command == 0);
+  REQUIRE(trips[299].inBody == 2);
   REQUIRE(trips[299].trip == 99);
 }
 
@@ -245,12 +245,10 @@ TEST_CASE("scan: damaged tables are refused", "[scan]") {
   refused("beyond value 0", [](Sample &s) { s.addSlices[0].sizeBytes = 32; });
   refused("beyond value 0",
           [](Sample &s) { s.addSlices[0].offsetBytes = UINT64_MAX - 8; });
-  refused("of trip 1", [](Sample &s) {
-    s.values[0].middle.offsetBytes = 3 * rowBytes;
-  });
-  refused("of trip 2", [](Sample &s) {
-    s.values[3].last.offsetBytes = UINT64_MAX - 3;
-  });
+  refused("of trip 1",
+          [](Sample &s) { s.values[0].middle.offsetBytes = 3 * rowBytes; });
+  refused("of trip 2",
+          [](Sample &s) { s.values[3].last.offsetBytes = UINT64_MAX - 3; });
   refused("is in no slice of its scan",
           [](Sample &s) { s.scanSlices[5].sizeBytes = 64; });
   refused("writes an input",
@@ -262,7 +260,8 @@ TEST_CASE("scan: damaged tables are refused", "[scan]") {
 
 TEST_CASE("scan: steps backwards and far strides stay in bounds", "[scan]") {
   Sample sample(4);
-  for (int64_t stride : {INT64_MIN, INT64_MAX, int64_t(-64), int64_t(1) << 62}) {
+  for (int64_t stride :
+       {INT64_MIN, INT64_MAX, int64_t(-64), int64_t(1) << 62}) {
     sample.values[0].strideBytes = stride;
     REQUIRE(checkArtifact(sample.artifact).code() == SINTER_INVALID);
   }

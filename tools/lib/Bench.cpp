@@ -85,10 +85,11 @@ void Profile::begin(const sinter_entry &entry) {
   trips_ = rt::tripsOf(*source_);
   for (uint32_t i = 0; i < source_->numCommands; ++i) {
     const sinter_command &command = source_->commands[i];
-    lines_.push_back({&command});
+    firstLine_.push_back(lines_.size());
+    lines_.push_back({&command, i});
     if (command.kind == SINTER_CMD_SCAN)
       for (uint32_t j = 0; j < command.scan.params->numCommands; ++j)
-        lines_.push_back({&command.scan.params->commands[j]});
+        lines_.push_back({&command.scan.params->commands[j], i, j});
   }
 }
 
@@ -97,8 +98,11 @@ void Profile::record(const sinter_entry &entry, uint32_t index,
   if (!entry_)
     begin(entry);
   const rt::ScanTrip &trip = trips_[index];
-  lines_[trip.command].totalNs += durationNs;
-  lines_[trip.command].runs += trip.trip == 0;
+  // The body of a scan comes after it.
+  const bool isInScan = source_->commands[trip.command].kind == SINTER_CMD_SCAN;
+  Line &line = lines_[firstLine_[trip.command] + isInScan + trip.inBody];
+  line.totalNs += durationNs;
+  line.runs += trip.trip == 0;
   events_.push_back({index, beginNs, durationNs});
 }
 
@@ -123,6 +127,8 @@ std::string Profile::traceEvents() const {
     const sinter_command &command = entry_->commands[event.index];
     const rt::ScanTrip &trip = trips_[event.index];
     nlohmann::ordered_json args = {{"command", trip.command}};
+    if (trip.inBody > 0)
+      args["in_body"] = trip.inBody;
     if (trip.trip > 0)
       args["trip"] = trip.trip;
     list.push_back({{"name", command.label},
@@ -164,13 +170,15 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings,
     double share = total > 0 ? 100 * line.totalNs / total : 0;
     double gbps = us > 0 ? work[i].bytes / us / 1e3 : 0;
     double tflops = us > 0 ? work[i].flops / us / 1e6 : 0;
-    list.push_back({{"index", i},
+    list.push_back({{"index", line.index},
                     {"kind", rt::commandName(command.kind)},
                     {"nodes", command.label},
                     {"us", us},
                     {"share", share / 100},
                     {"gb_per_s", gbps},
                     {"tflop_per_s", tflops}});
+    if (line.inBody)
+      list.back()["in_body"] = *line.inBody;
     text +=
         fmt::format("{:6.1f} % {:11.1f} {:9.1f} {:9.3f}  {:<7} {}\n", share, us,
                     gbps, tflops, rt::commandName(command.kind), command.label);

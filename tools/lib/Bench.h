@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,9 @@ public:
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
   /// in the row of its device and stream. "otherData" names the entry and the
-  /// sizes of its inputs. An event of a later trip of a scan has its number.
+  /// sizes of its inputs. Events of a scan have its number as "command", and
+  /// those of commands in its body "in_body" and "trip", from 0, which is left
+  /// out.
   std::string traceEvents() const;
 
 private:
@@ -69,6 +72,8 @@ private:
   };
   struct Line {
     const sinter_command *command = nullptr; // of one trip
+    uint32_t index = 0;                      // in the table; that of a scan
+    std::optional<uint32_t> inBody = {};     // in the body of a scan
     uint64_t totalNs = 0, runs = 0;
   };
   void begin(const sinter_entry &entry);
@@ -78,6 +83,7 @@ private:
   const sinter_entry *source_ = nullptr; // the same of `artifact_`
   std::vector<rt::ScanTrip> trips_;      // by command of `entry_`
   std::vector<Line> lines_;
+  std::vector<size_t> firstLine_; // by command of `source_`
   std::vector<Event> events_;
 };
 

@@ -239,8 +239,9 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
       counts.resize(*command + 1);
     }
     micros[*command] += *time;
-    // The trips of a scan are parts of one run.
-    counts[*command] += args->getInteger("trip").value_or(0) == 0;
+    // The commands of a scan in all trips are parts of one run.
+    counts[*command] += args->getInteger("trip").value_or(0) == 0 &&
+                        args->getInteger("in_body").value_or(0) == 0;
   }
   if (micros.empty())
     return "has no event of a command";

@@ -51,8 +51,9 @@ static json::Object planJson(const sinter_artifact &artifact,
   json::Array commandList, values;
   for (const ShownCommand &command : commands(entry)) {
     std::string target = targetName(artifact, command).str();
-    if (command.isInScan)
-      target = "x" + std::to_string(command.trips) + " " + target;
+    if (command.isInScan())
+      target = command.number() + " x" + std::to_string(command.trips) + " " +
+               target;
     commandList.push_back(json::Object{{"kind", commandName(command.kind)},
                                        {"target", jsonText(target)},
                                        {"nodes", jsonNodes(command.label)}});

@@ -9,6 +9,7 @@
 #include "compiler/emit/Jit.h"
 #include "ir/exec/Exec.h"
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ExpandScans.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -365,4 +366,107 @@ TEST_CASE("targets of one program must have the same states") {
                                              "onnx = \"fc.w\"")});
   CHECK(several.errors ==
         "the program for cuda has different states from the first one\n");
+}
+
+//===----------------------------------------------------------------------===//
+// Scans
+//===----------------------------------------------------------------------===//
+
+/// A scan of `trips` trips over %x, whose body has the two outputs
+/// last (the copy of x) and a slice (the value that is carried).
+static std::string scanText(int64_t trips, bool isReverse) {
+  const std::string n = std::to_string(trips),
+                    bytes = std::to_string(16 * trips);
+  return R"mlir(
+module {
+  exec.constant at 0 = dense<1.0> : tensor<4xf32>
+  exec.program @main.scan0("x" : tensor<4xf32>, "h" : tensor<4xf32>, "k" : tensor<4xf32>, "w" : tensor<4xf32>)
+      -> ("n" : tensor<4xf32>, "y" : tensor<4xf32>) arena 64 unshared 64 max_live 64 attributes {sym_visibility = "private"} {
+    %x = exec.buffer input[0] 0 + 16 : tensor<4xf32>
+    %h = exec.buffer input[1] 0 + 16 : tensor<4xf32>
+    %k = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+    %w = exec.buffer input[3] 0 + 16 : tensor<4xf32>
+    %a = exec.buffer arena[0] 0 + 16 : tensor<4xf32>
+    %n = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+    %y = exec.buffer output[1] 0 + 16 : tensor<4xf32>
+    exec.copy %w -> %a
+    exec.copy %x -> %n
+    exec.copy %h -> %y
+  }
+  exec.program @main("x" : tensor<)mlir" +
+         n +
+         R"mlir(x4xf32>, "h" : tensor<4xf32>) -> ("last" : tensor<4xf32>, "y" : tensor<)mlir" +
+         n + R"mlir(x4xf32>) arena 256 unshared 256 max_live 256 {
+    %z = exec.buffer arena[0] 0 + 0 : tensor<0xf32>
+    %x = exec.buffer input[0] 0 + )mlir" +
+         bytes + " : tensor<" + n + R"mlir(x4xf32>
+    %h = exec.buffer input[1] 0 + 16 : tensor<4xf32>
+    %w = exec.buffer constant[0] 0 + 16 : tensor<4xf32>
+    %last = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+    %y = exec.buffer output[1] 0 + )mlir" +
+         bytes + " : tensor<" + n + R"mlir(x4xf32>
+    %s = exec.buffer arena[0] 64 + 192 : tensor<192xi8>
+    exec.scan @main.scan0 trips )mlir" +
+         n + (isReverse ? " reverse" : "") +
+         R"mlir( (%x, %h, %w) -> (%last, %y) scratch %s
+        inputs [#exec.scan_input<slice 0>, #exec.scan_input<carried 1 output 0>, #exec.scan_input<carried 1 output 1>, #exec.scan_input<whole 2>]
+        outputs [#exec.scan_output<last 0>, #exec.scan_output<slice 1>]
+    exec.fill -> %z
+  }
+}
+)mlir";
+}
+
+TEST_CASE("the body of a scan is stored once, with the places of its values") {
+  for (int64_t trips : {1, 2, 3, 4, 7})
+    for (bool isReverse : {false, true}) {
+      INFO(trips << (isReverse ? " reverse" : ""));
+      Emitted emitted(scanText(trips, isReverse).c_str());
+      REQUIRE(emitted.errors.empty());
+      const sinter_artifact &a = emitted.artifact();
+      REQUIRE(a.numEntries == 1);
+      const sinter_entry &entry = a.entries[0];
+      REQUIRE(entry.numCommands == 2);
+      const sinter_command &command = entry.commands[0];
+      REQUIRE(command.kind == SINTER_CMD_SCAN);
+      CHECK(command.numReads == 3);
+      CHECK(command.numSlices == 6);
+      const sinter_scan &scan = *command.scan.params;
+      CHECK(scan.trips == trips);
+      REQUIRE(scan.numCommands == 3);
+      REQUIRE(scan.numValues == 5);
+      auto at = [&](int command, int slice, int64_t trip) {
+        return rt::sliceInTrip(scan, scan.commands[command].slices[slice],
+                               trip);
+      };
+      auto isAt = [](const sinter_slice &slice, uint32_t space, uint32_t index,
+                     int64_t offset) {
+        return slice.space == space && slice.index == index &&
+               slice.offsetBytes == uint64_t(offset) && slice.sizeBytes == 16;
+      };
+      for (int64_t trip = 0; trip < trips; ++trip) {
+        const int64_t slice = isReverse ? trips - 1 - trip : trip;
+        const int64_t before = isReverse ? slice + 1 : slice - 1;
+        // The arena of the body is at the head of the scratch.
+        CHECK(isAt(at(0, 0, trip), SINTER_SPACE_CONSTANT, 0, 0));
+        CHECK(isAt(at(0, 1, trip), SINTER_SPACE_ARENA, 0, 64));
+        CHECK(isAt(at(1, 0, trip), SINTER_SPACE_INPUT, 0, 16 * slice));
+        if (trip + 1 < trips)
+          CHECK(isAt(at(1, 1, trip), SINTER_SPACE_ARENA, 0,
+                     128 + 64 * (trip % 2)));
+        else
+          CHECK(isAt(at(1, 1, trip), SINTER_SPACE_OUTPUT, 0, 0));
+        if (trip == 0)
+          CHECK(isAt(at(2, 0, trip), SINTER_SPACE_INPUT, 1, 0));
+        else
+          CHECK(isAt(at(2, 0, trip), SINTER_SPACE_ARENA, 0,
+                     128 + 64 * ((trip - 1) % 2)));
+        CHECK(isAt(at(2, 1, trip), SINTER_SPACE_OUTPUT, 1, 16 * slice));
+        // What is carried from the stack: value 4.
+        const sinter_slice whole{SINTER_SPACE_SCAN, 4, 0, 16};
+        CHECK(isAt(rt::sliceInTrip(scan, whole, trip),
+                   trip ? SINTER_SPACE_OUTPUT : SINTER_SPACE_INPUT, 1,
+                   trip ? 16 * before : 0));
+      }
+    }
 }

@@ -1,4 +1,7 @@
-"""Fails if the second file is more than 4 KiB larger than the first."""
+"""Fails if the second file is more than 4 KiB larger than the first.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+"""
 
 import os
 import sys
