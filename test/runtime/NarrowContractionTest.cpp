@@ -207,7 +207,13 @@ TEST_CASE("16-bit matmul: post-ops happen before the rounding", "[narrow]") {
                {SINTER_POST_BIAS, SINTER_POST_GELU_ERF},
                {SINTER_POST_RELU, SINTER_POST_ADD},
                {SINTER_POST_BIAS, SINTER_POST_CLIP, SINTER_POST_SCALE}})
-        checkMatmul(dense(48, 128, 64), in, out, postOps, constantB);
+        for (auto [m, n] : {std::pair{48, 128}, {1, 200}, {3, 64}, {4, 65}}) {
+          CAPTURE(in, out, constantB, m, n);
+          std::string chosen =
+              checkMatmul(dense(m, n, 64), in, out, postOps, constantB);
+          if (in == SINTER_BF16 && constantB && m <= 4)
+            CHECK(chosen.find("weights packed at load") != std::string::npos);
+        }
 }
 
 TEST_CASE("16-bit convolutions", "[narrow]") {

@@ -70,6 +70,12 @@ private:
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
       if (byLoops)
         return prepareWidened(context_, command, constants, matmulByLoops);
+      if (params.dtype == SINTER_BF16) {
+        LibraryCallResult rows =
+            prepareRowProduct(context_, command, constants);
+        if (!rows.ok() || *rows)
+          return rows;
+      }
       LibraryCallResult native =
           prepareBfloatMatmul(context_, command, constants);
       if (!native.ok() || *native)

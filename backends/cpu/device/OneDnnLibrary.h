@@ -26,8 +26,8 @@ LibraryCallResult prepareOneDnnMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
-/// fp32 MATMUL of up to four rows with a constant matrix; null for others, or
-/// if this CPU lacks AVX2.
+/// MATMUL of up to four rows with a constant matrix, of fp32, or of bf16 into
+/// bf16 or fp32; null for others, or if this CPU lacks AVX2.
 LibraryCallResult prepareRowProduct(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
