@@ -51,6 +51,7 @@ std::vector<OpCase> allCases() {
   addShapeCases(cases);
   addGatherCases(cases);
   addNormCases(cases);
+  addControlCases(cases);
   return cases;
 }
 

@@ -67,6 +67,7 @@ void addReduceCases(std::vector<OpCase> &cases);
 void addShapeCases(std::vector<OpCase> &cases);
 void addGatherCases(std::vector<OpCase> &cases);
 void addNormCases(std::vector<OpCase> &cases);
+void addControlCases(std::vector<OpCase> &cases);
 
 } // namespace sinter::test
 

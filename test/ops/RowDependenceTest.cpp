@@ -438,6 +438,8 @@ static const std::set<std::string> kMixing = {"conv_filter_grad",
                                               "kernel",
                                               "library_call",
                                               "yield",
+                                              "scan",
+                                              "scan_call",
                                               "state",
                                               "constant",
                                               "iota"};
