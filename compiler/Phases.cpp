@@ -36,9 +36,19 @@ static void addSimplifier(mlir::OpPassManager &pm,
   pm.addPass(passes::createSimplifyAlgebra(options));
 }
 
+/// The most trips of a scan that becomes straight code. Scans have no gradient
+/// and run on one device.
+static int64_t mostUnrolledTrips(const PhaseContext &context) {
+  const Options &options = context.options;
+  bool hasNoScans = options.train.enabled || options.devices.size() > 1 ||
+                    !options.placeRules.empty() || !options.allowCpu.empty();
+  return hasNoScans ? Options::kUnrollAll : options.unrollScans;
+}
+
 static void buildSimplify(mlir::OpPassManager &pm,
                           const PhaseContext &context) {
   bool isDifferentiated = context.options.train.enabled;
+  pm.addPass(passes::createUnrollScans({mostUnrolledTrips(context)}));
   addSimplifier(pm, isDifferentiated);
   pm.addPass(passes::createRecognizeComposites());
   addSimplifier(pm, isDifferentiated);

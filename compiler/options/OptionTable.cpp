@@ -427,6 +427,17 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readWord(v, o.remat, "auto|none|all");
      }},
+    {"--unroll-scans", "N|all",
+     "compiles loops of at most N trips without a loop; trainers and programs "
+     "on several devices have no loops; default all",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       if (v == "all") {
+         o.unrollScans = Options::kUnrollAll;
+         return std::string();
+       }
+       return readInteger(v, o.unrollScans, 0, INT32_MAX);
+     }},
     {"--persistent-kernel", "off|auto|on",
      "on GPUs, compiles a program into one kernel whose blocks wait for each "
      "other, without libraries: auto: if it is small; default off",

@@ -115,6 +115,9 @@ struct Options {
   bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
   std::string persistentKernel = "off";
+  /// Most trips of a scan that becomes straight code.
+  static constexpr int64_t kUnrollAll = -1;
+  int64_t unrollScans = kUnrollAll;
   std::string gradientStream = "off";
   bool allowMicroBatch = false; // the batch may be split to fit the limit
   std::string precision;        // "" = not given; see precisionPolicy

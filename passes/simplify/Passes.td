@@ -36,4 +36,17 @@ def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
   ];
 }
 
+def UnrollScans : Pass<"sinter-unroll-scans", "::mlir::ModuleOp"> {
+  let summary = "Replace short scans by their trips";
+  let description = [{
+    The trips follow each other: each reads its slices of the stacks, and the slices of a stacked
+    result are concatenated. Of scans in each other's bodies, at most the longest one stays. A scan
+    of more than 4096 trips that may not stay is an error.
+  }];
+  let options = [
+    Option<"maxTrips", "max-trips", "int64_t", "8",
+           "most trips of a scan that is replaced; -1: any number">,
+  ];
+}
+
 #endif // SINTER_PASSES_SIMPLIFY_PASSES_TD

@@ -105,6 +105,7 @@ SAME_BITS = "gives the same bits"
 SAME = {
     "--output": FILES, "--emit": FILES, "--name": "names symbols",
     "--unchecked-indices": "only refuses less", "--state": "is for inference",
+    "--unroll-scans": "trainers have no scans",
     "--check": PRINTS, "--train": "makes the trainer", "--gpu-arch": SAME_BITS,
     "--cubin": SAME_BITS,
     "--save-precision-plan": FILES,
