@@ -34,6 +34,8 @@ struct Interval {
 class Intervals {
 public:
   Interval of(mlir::Value value);
+  /// Takes `interval` for that of `value`.
+  void assume(mlir::Value value, Interval interval) { known[value] = interval; }
 
 private:
   Interval compute(mlir::Value value, mlir::Operation *op);

@@ -18,6 +18,19 @@ static bool isSmall(Value v) {
   return type.getNumElements() <= limit;
 }
 
+/// The elements that the evaluation of `op` reads and writes, saturated.
+static double costOf(Operation *op) {
+  double cost = 0;
+  for (Type type : op->getOperandTypes())
+    cost += double(cast<RankedTensorType>(type).getNumElements());
+  for (Type type : op->getResultTypes())
+    cost += double(cast<RankedTensorType>(type).getNumElements());
+  if (auto scan = dyn_cast<ir::ScanOp>(op))
+    for (Operation &inner : scan.getBody().front())
+      cost += double(scan.getTrips()) * costOf(&inner);
+  return cost;
+}
+
 bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   auto evaluate = dyn_cast<ir::EvaluateOpInterface>(op);
   if (!evaluate || isa<ir::ConstantOp>(op) ||
@@ -27,18 +40,14 @@ bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   if (isa<ir::BroadcastOp>(op) &&
       isa<FloatType>(ir::tensorType(op->getResult(0)).getElementType()))
     return false;
-  int64_t cost = 0;
   llvm::SmallVector<ir::Tensor> operands, results;
-  for (Value operand : op->getOperands()) {
+  for (Value operand : op->getOperands())
     if (!operand.getDefiningOp<ir::ConstantOp>() || !isSmall(operand))
       return false;
-    cost += ir::tensorType(operand).getNumElements();
-  }
-  for (Value result : op->getResults())
-    cost += ir::tensorType(result).getNumElements();
-  if (cost > budget_)
+  const double cost = costOf(op);
+  if (cost > double(budget_))
     return false;
-  budget_ -= cost;
+  budget_ -= int64_t(cost);
   for (Value operand : op->getOperands()) {
     FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(
         operand.getDefiningOp<ir::ConstantOp>().getValue());

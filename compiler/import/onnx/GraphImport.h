@@ -21,6 +21,7 @@
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
+#include "ir/Intervals.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -78,6 +79,17 @@ public:
   bool importBody(NodeImport &node, const ::onnx::GraphProto &body,
                   mlir::ValueRange inputs,
                   llvm::SmallVectorImpl<mlir::Value> &outputs);
+  /// Calls `build`, which imports `body` as that of a scan. If it returns
+  /// false, or the trips must differ in their random numbers, undoes what it
+  /// built and reported, and returns false. A body is tried once: the import of
+  /// bodies in each other would take time exponential in their depth.
+  bool tryScan(const ::onnx::GraphProto &body,
+               llvm::function_ref<bool()> build);
+  /// Until popRange(), the elements of `value` are known to lie in [low, high].
+  void pushRange(mlir::Value value, int64_t low, int64_t high) {
+    ranges_.push_back({value, {double(low), double(high)}});
+  }
+  void popRange() { ranges_.pop_back(); }
   /// The number of nodes in `body`, subgraphs included.
   static int64_t countNodes(const ::onnx::GraphProto &body);
   void warn(const std::string &text);
@@ -162,6 +174,9 @@ private:
   };
   std::vector<IndexCheck> indexChecks_;
   llvm::SmallVector<std::pair<mlir::Value, bool>> guards_;
+  llvm::SmallVector<std::pair<mlir::Value, ir::Interval>> ranges_;
+  /// Bodies that tryScan() has refused.
+  llvm::DenseSet<const ::onnx::GraphProto *> notScans_;
   /// Argument of @main -> the state it holds.
   struct State {
     std::string name;

@@ -42,7 +42,10 @@ bool GraphImport::checkIndices(NodeImport &node, Value indices, int64_t lower,
   }
   if (lower >= upper || options_.uncheckedIndices)
     return true;
-  ir::Interval range = ir::Intervals().of(indices);
+  ir::Intervals intervals;
+  for (auto [value, interval] : ranges_)
+    intervals.assume(value, interval);
+  ir::Interval range = intervals.of(indices);
   if (range.low >= double(lower) && range.high <= double(upper - 1))
     return true;
   Type element = node.elementOf(indices);

@@ -2,10 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
+// A loop of known trip count becomes a scan if its body is the same in each
+// trip. Other loops are unrolled, trip by trip: those whose shapes or
+// conditions depend on the number of the trip, that carry sequences, or that
+// check indices.
+//
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Scans.h"
 #include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>
@@ -16,14 +22,65 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
+/// Of loops that are unrolled.
 static constexpr int64_t kMaxTrips = 4096;
+/// Of scans. A loop of more trips has no end in practice.
+static constexpr int64_t kMaxScanTrips = INT32_MAX;
 
 //===----------------------------------------------------------------------===//
 // Loop
 //===----------------------------------------------------------------------===//
 
-/// Loops are unrolled, so the trip count and the conditions must be known at
-/// compile time.
+/// Whether a value known at compile time is true.
+static bool isTrue(NodeImport &n, Value condition) {
+  std::optional<ir::Tensor> known = n.constantOf(condition);
+  return known && !known->isFloat() && known->size() == 1 && known->ints[0];
+}
+
+/// Builds a Loop as a scan. `values` are the initial values.
+static bool buildLoopScan(NodeImport &n, const ::onnx::GraphProto &body,
+                          int64_t trips, ArrayRef<Value> values) {
+  // What fails here is tried again without a scan, and reported then.
+  NodeImport trial(n.graph(), n.scope(), n.frame(), n.node, n.version, n.b,
+                   n.loc);
+  ScanBuilder scan(trial);
+  Value trip = scan.argument(RankedTensorType::get({}, n.i64()));
+  SmallVector<Value> arguments{trip, n.splat({}, n.i1(), 1)}, results;
+  for (Value value : values)
+    arguments.push_back(scan.argument(ir::tensorType(value)));
+  n.graph().pushRange(trip, 0, trips - 1);
+  bool isBuilt = n.graph().importBody(trial, body, arguments, results);
+  n.graph().popRange();
+  if (!isBuilt || llvm::is_contained(results, Value()) ||
+      !llvm::all_of(results, isTensor) || !isTrue(n, results.front()))
+    return false;
+  ArrayRef<Value> next = ArrayRef(results).slice(1, values.size());
+  if (TypeRange(ValueRange(next)) != TypeRange(ValueRange(values)))
+    return false;
+  SmallVector<Value> slices;
+  SmallVector<size_t> wanted;
+  for (size_t i = values.size(); i + 1 < results.size(); ++i)
+    if (n.wants(i)) {
+      slices.push_back(results[i + 1]);
+      wanted.push_back(i);
+    }
+  ScanBuilder::Operands operands;
+  operands.stacks.push_back(n.iota({trips}, 0, n.i64()));
+  operands.initial.assign(values.begin(), values.end());
+  if (n.failed())
+    return false;
+  ir::ScanOp made =
+      scan.finish(trips, /*isReverse=*/false, operands, next, slices);
+  if (!made)
+    return false;
+  for (auto [i, value] : llvm::enumerate(made.getLast()))
+    n.out(i, value);
+  for (auto [i, value] : llvm::zip_equal(wanted, made.getStacked()))
+    n.out(i, value);
+  return true;
+}
+
+/// The trip count and the conditions must be known at compile time.
 static void importLoop(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   if (n.failed())
@@ -58,6 +115,11 @@ static void importLoop(NodeImport &n) {
     n.fail("an initial value is missing");
     return;
   }
+  if (trips > 1 && trips <= kMaxScanTrips &&
+      (!condition || isTrue(n, condition)) && llvm::all_of(values, isTensor) &&
+      n.graph().tryScan(*body,
+                        [&] { return buildLoopScan(n, *body, trips, values); }))
+    return;
   std::vector<SmallVector<Value>> scans(scanned);
   for (int64_t trip = 0; trip < trips; ++trip) {
     if (condition) {
@@ -129,8 +191,80 @@ static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name,
   return n.failed() ? std::nullopt : std::optional<Shape>(values);
 }
 
-/// Unrolled. The body gets state values and one slice of each scan input; it
-/// returns new state values and one slice of each scan output.
+/// The attributes of a Scan, an entry for each scan input or output.
+struct ScanAxes {
+  Shape inputAxes, inputReversed, outputAxes, outputReversed;
+};
+
+/// Dimension `from` becomes dimension `to`; the others keep their order.
+static Value moveDim(NodeImport &n, Value x, int64_t from, int64_t to) {
+  Shape perm;
+  for (int64_t dim = 0; dim < n.rankOf(x); ++dim)
+    if (dim != from)
+      perm.push_back(dim);
+  perm.insert(perm.begin() + to, from);
+  return from == to ? x : n.transpose(x, perm);
+}
+
+/// Builds a Scan as ours. Both directions of a stack are possible: those that
+/// differ from the first input's are reversed outside.
+static bool buildScan(NodeImport &n, const ::onnx::GraphProto &body,
+                      int64_t trips, ArrayRef<Value> values,
+                      const ScanAxes &axes) {
+  NodeImport trial(n.graph(), n.scope(), n.frame(), n.node, n.version, n.b,
+                   n.loc);
+  ScanBuilder scan(trial);
+  const size_t scanned = axes.inputAxes.size();
+  ArrayRef<Value> inputs = n.inputs().take_back(scanned);
+  SmallVector<Value> slices, arguments, results;
+  for (auto [input, axis] : llvm::zip_equal(inputs, axes.inputAxes)) {
+    Shape shape(n.shapeOf(input));
+    shape.erase(shape.begin() + axis);
+    slices.push_back(
+        scan.argument(RankedTensorType::get(shape, n.elementOf(input))));
+  }
+  for (Value value : values)
+    arguments.push_back(scan.argument(ir::tensorType(value)));
+  llvm::append_range(arguments, slices);
+  if (!n.graph().importBody(trial, body, arguments, results) ||
+      llvm::is_contained(results, Value()) || !llvm::all_of(results, isTensor))
+    return false;
+  ArrayRef<Value> next = ArrayRef(results).take_front(values.size()),
+                  stacked = ArrayRef(results).drop_front(values.size());
+  if (TypeRange(ValueRange(next)) != TypeRange(ValueRange(values)))
+    return false;
+  const bool isReverse = axes.inputReversed.front();
+  ScanBuilder::Operands operands;
+  for (size_t i = 0; i < scanned; ++i) {
+    Value stack = moveDim(n, inputs[i], axes.inputAxes[i], 0);
+    if (bool(axes.inputReversed[i]) != isReverse)
+      stack = n.reverse(stack, {0});
+    operands.stacks.push_back(stack);
+  }
+  operands.initial.assign(values.begin(), values.end());
+  Shape outputAxes;
+  for (auto [value, axis] : llvm::zip_equal(stacked, axes.outputAxes)) {
+    std::optional<int64_t> normal = trial.axis(axis, n.rankOf(value) + 1);
+    if (!normal)
+      return false;
+    outputAxes.push_back(*normal);
+  }
+  ir::ScanOp made = scan.finish(trips, isReverse, operands, next, stacked);
+  if (!made)
+    return false;
+  for (auto [i, value] : llvm::enumerate(made.getLast()))
+    n.out(i, value);
+  for (auto [i, value] : llvm::enumerate(made.getStacked())) {
+    Value all = value;
+    if (bool(axes.outputReversed[i]) != isReverse)
+      all = n.reverse(all, {0});
+    n.out(values.size() + i, moveDim(n, all, 0, outputAxes[i]));
+  }
+  return true;
+}
+
+/// The body gets state values and one slice of each scan input; it returns new
+/// state values and one slice of each scan output.
 static void importScan(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   std::optional<int64_t> given = n.attrInt("num_scan_inputs");
@@ -176,11 +310,16 @@ static void importScan(NodeImport &n) {
     }
     trips = size;
   }
+  SmallVector<Value> values(n.inputs().take_front(carried));
+  const ScanAxes axes{*inputAxes, *inputReversed, *outputAxes, *outputReversed};
+  if (*trips > 1 && *trips <= kMaxScanTrips && llvm::all_of(values, isTensor) &&
+      n.graph().tryScan(
+          *body, [&] { return buildScan(n, *body, *trips, values, axes); }))
+    return;
   if (*trips > kMaxTrips || *trips == 0) {
     n.unsupported("over " + std::to_string(*trips) + " slices");
     return;
   }
-  SmallVector<Value> values(n.inputs().take_front(carried));
   std::vector<SmallVector<Value>> slices(produced);
   for (int64_t trip = 0; trip < *trips; ++trip) {
     SmallVector<Value> arguments(values), results;

@@ -2,13 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The layers are unrolled over time. One product multiplies the inputs of all
-// steps by their weights beforehand; a step multiplies only the hidden state.
+// A layer is a scan over time. One product multiplies the inputs of all steps
+// by their weights beforehand; a step multiplies only the hidden state.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/Activation.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Scans.h"
 
 #include <cmath>
 
@@ -17,8 +18,6 @@ using namespace mlir;
 namespace sinter::compiler {
 
 namespace {
-
-constexpr int64_t kMaxSteps = 4096;
 
 /// An activation function with its parameters.
 struct Activation {
@@ -98,6 +97,7 @@ private:
   Value perDirection(size_t input, int64_t d, Ints shape, StringRef field);
   Value initialState(size_t input, int64_t d, StringRef field);
   bool runDirection(int64_t d, bool isReverse);
+  bool runSteps(const Direction &d, bool isReverse, State &state, Value &all);
 
   int64_t gates_;
   llvm::ArrayRef<const char *> functions_;
@@ -206,11 +206,6 @@ bool Recurrent::readShapes() {
            "; R has " + std::to_string(hidden_) + " columns");
     return false;
   }
-  if (steps_ > kMaxSteps) {
-    n.unsupported("sequences of more than " + std::to_string(kMaxSteps) +
-                  " steps");
-    return false;
-  }
   if (n.has(4)) {
     lengths_ = n.in(4);
     if (n.shapeOf(lengths_) != Ints({batch_})) {
@@ -257,6 +252,50 @@ Value Recurrent::initialState(size_t input, int64_t d, StringRef field) {
   return n.reshape(n.sliceDim(v, 1, d, d + 1), {batch_, hidden_});
 }
 
+/// Makes the scan over all steps, of which there is at least one. `state` is
+/// the initial state and becomes the last one; `all` [T, B, H] becomes the
+/// outputs, if they are read.
+bool Recurrent::runSteps(const Direction &d, bool isReverse, State &state,
+                         Value &all) {
+  ScanBuilder scan(n);
+  ScanBuilder::Operands operands;
+  Value x = scan.argument(ScanBuilder::sliceType(d.inputs)), step;
+  operands.stacks.push_back(d.inputs);
+  if (lengths_) {
+    step = scan.argument(RankedTensorType::get({}, n.elementOf(lengths_)));
+    operands.stacks.push_back(n.iota({steps_}, 0, n.elementOf(lengths_)));
+  }
+  State before{scan.argument(ir::tensorType(state.hidden)), {}};
+  operands.initial.push_back(state.hidden);
+  if (hasCell()) {
+    before.cell = scan.argument(ir::tensorType(state.cell));
+    operands.initial.push_back(state.cell);
+  }
+  State next = this->step(d, x, before);
+  Value output = next.hidden;
+  if (lengths_) {
+    // After its end, a sequence keeps its state and outputs zeros.
+    Value isInside = n.compare(ir::CompareKind::gt, lengths_, step);
+    isInside = n.broadcastInDims(isInside, {0}, {batch_, hidden_});
+    output = n.where(isInside, next.hidden, n.splatLike(next.hidden, 0));
+    next.hidden = n.where(isInside, next.hidden, before.hidden);
+    if (hasCell())
+      next.cell = n.where(isInside, next.cell, before.cell);
+  }
+  if (n.failed())
+    return false;
+  SmallVector<Value> carried{next.hidden}, slices;
+  if (hasCell())
+    carried.push_back(next.cell);
+  if (n.wants(0))
+    slices.push_back(output);
+  ir::ScanOp made = scan.finish(steps_, isReverse, operands, carried, slices);
+  state = {made.getLast()[0], hasCell() ? made.getLast()[1] : Value()};
+  if (n.wants(0))
+    all = made.getStacked()[0];
+  return true;
+}
+
 bool Recurrent::runDirection(int64_t d, bool isReverse) {
   int64_t width = gates_ * hidden_;
   Value weights = perDirection(1, d, {width, features_}, "W");
@@ -277,35 +316,13 @@ bool Recurrent::runDirection(int64_t d, bool isReverse) {
   }
   State state{initialState(5, d, "initial_h"),
               hasCell() ? initialState(6, d, "initial_c") : Value()};
-  llvm::SmallVector<Value> hidden(steps_);
-  for (int64_t i = 0; i < steps_ && !n.failed(); ++i) {
-    int64_t t = isReverse ? steps_ - 1 - i : i;
-    Value x =
-        n.reshape(n.sliceDim(direction.inputs, 0, t, t + 1), {batch_, width});
-    State next = step(direction, x, state);
-    hidden[t] = next.hidden;
-    if (lengths_) {
-      // After its end, a sequence keeps its state and outputs zeros.
-      Value isInside = n.compare(ir::CompareKind::gt, lengths_,
-                                 n.splatLike(lengths_, double(t)));
-      isInside = n.broadcastInDims(isInside, {0}, {batch_, hidden_});
-      hidden[t] = n.where(isInside, next.hidden, n.splatLike(next.hidden, 0));
-      next.hidden = n.where(isInside, next.hidden, state.hidden);
-      if (hasCell())
-        next.cell = n.where(isInside, next.cell, state.cell);
-    }
-    state = next;
-  }
   if (n.failed())
     return false;
-  if (n.wants(0)) {
-    llvm::SmallVector<Value> rows;
-    for (Value h : hidden)
-      rows.push_back(n.reshape(h, {1, 1, batch_, hidden_}));
-    outputs_.push_back(
-        rows.empty() ? n.splat({0, 1, batch_, hidden_}, n.elementOf(x_), 0)
-                     : n.concat(rows, 0));
-  }
+  Value all = n.splat({0, batch_, hidden_}, n.elementOf(x_), 0);
+  if (steps_ > 0 && !runSteps(direction, isReverse, state, all))
+    return false;
+  if (n.wants(0))
+    outputs_.push_back(n.reshape(all, {steps_, 1, batch_, hidden_}));
   lastHidden_.push_back(n.reshape(state.hidden, {1, batch_, hidden_}));
   if (hasCell())
     lastCell_.push_back(n.reshape(state.cell, {1, batch_, hidden_}));

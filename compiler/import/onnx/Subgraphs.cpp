@@ -109,6 +109,35 @@ bool GraphImport::importBody(NodeImport &node, const GraphProto &body,
   return true;
 }
 
+bool GraphImport::tryScan(const GraphProto &body,
+                          llvm::function_ref<bool()> build) {
+  if (notScans_.contains(&body) || !settle({}))
+    return false;
+  Operation *before = settled_;
+  const size_t checks = indexChecks_.size();
+  const int64_t random = randomIds_, sequence = sequenceBudget_;
+  ImportErrors errors = errors_;
+  auto unsupported = unsupported_;
+  if (build() && randomIds_ == random)
+    return true;
+  notScans_.insert(&body);
+  // Constants stay, because names may be bound to them.
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(main_.getBody().front()))) {
+    if (&op == before)
+      break;
+    if (!isa<ir::ConstantOp>(op) && op.use_empty())
+      op.erase();
+  }
+  settled_ = before;
+  indexChecks_.resize(checks);
+  randomIds_ = random;
+  sequenceBudget_ = sequence;
+  errors_ = std::move(errors);
+  unsupported_ = std::move(unsupported);
+  return false;
+}
+
 /// Builds the constant of a tensor, or reports why it could not be read.
 static Value constantOrError(NodeImport &node, OpBuilder &builder,
                              const auto &model,

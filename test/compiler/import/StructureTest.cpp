@@ -346,15 +346,131 @@ static ModelBuilder doubling(int64_t trips, int depth = 1) {
   return b;
 }
 
-TEST_CASE("loops of known trip count are unrolled") {
+TEST_CASE("loops of known trip count are scans") {
   Imported result = doubling(3).import();
   REQUIRE(result.text() == "");
-  CHECK(result.count("sinter.add") == 3);
+  CHECK(result.count("sinter.scan trips 3") == 1);
+  CHECK(result.count("sinter.add") == 1);
   CHECK(evaluate(result, {{1, -2}})[0].floats == std::vector<double>{8, -16});
   CHECK(doubling(0).import().count("sinter.add") == 0);
   CHECK(doubling(-5).import().count("sinter.add") == 0);
+  CHECK(doubling(1).import().count("sinter.scan") == 0);
+  Imported nested = doubling(4000, 3).import();
+  REQUIRE(nested.text() == "");
+  CHECK(nested.count("sinter.scan trips 4000") == 3);
+  CHECK(nested.count("sinter.add") == 1);
   rejects(doubling(INT64_MAX), "more than 4096 iterations", 3);
-  rejects(doubling(4000, 3), "expand to more than");
+}
+
+namespace {
+
+/// A Loop of `trips` over x (2) in table (4 x 2) and other outer values, whose
+/// body has the nodes that `fill` adds between v and w, and stacks s.
+struct LoopModel {
+  explicit LoopModel(int64_t trips) {
+    b.input("x", {int64_t(2)});
+    b.input("table", {int64_t(4), int64_t(2)});
+    b.output("y");
+    b.output("ys");
+    b.ints("trips", {}, {trips});
+    auto &node = b.node("Loop", {"trips", "", "x"}, {"y", "ys"}, "loop");
+    body = ModelBuilder::attribute(node, "body", ::onnx::AttributeProto::GRAPH)
+               .mutable_g();
+    body->set_name("body");
+    for (const char *input : {"i", "c", "v"})
+      body->add_input()->set_name(input);
+    for (const char *output : {"c", "w", "s"})
+      body->add_output()->set_name(output);
+  }
+  ::onnx::NodeProto &add(const char *op, const std::vector<std::string> &inputs,
+                         const char *output) {
+    auto &node = *body->add_node();
+    node.set_op_type(op);
+    for (const std::string &input : inputs)
+      node.add_input(input);
+    node.add_output(output);
+    return node;
+  }
+
+  ModelBuilder b;
+  ::onnx::GraphProto *body;
+};
+
+const std::vector<double> kTable = {1, 2, 3, 4, 5, 6, 7, 8};
+
+} // namespace
+
+TEST_CASE("the body of a loop reads outer values and the number of the trip") {
+  LoopModel model(4);
+  model.add("Gather", {"table", "i"}, "row"); // within the table: not checked
+  model.add("Exp", {"table"}, "same");        // the same in each trip
+  model.add("ReduceSum", {"same"}, "total");
+  ModelBuilder::setInt(*model.body->mutable_node(2), "keepdims", 0);
+  model.add("Mul", {"v", "row"}, "scaled");
+  model.add("Sub", {"scaled", "v"}, "w");
+  model.add("Mul", {"w", "total"}, "s");
+  Imported result = model.b.import();
+  INFO(result.text() << result.ir());
+  REQUIRE(result.text() == "");
+  CHECK(result.count("sinter.scan trips 4") == 1);
+  CHECK(result.count("sinter.index_fault") == 0);
+  auto values = evaluate(result, {{1, 1}, kTable});
+  // v = v (row - 1): [0, 1], [0, 3], [0, 15], [0, 105]
+  CHECK(values[0].floats == std::vector<double>{0, 105});
+  double total = 0;
+  for (double number : kTable)
+    total += std::exp(number);
+  const std::vector<double> expected = {0, 1, 0, 3, 0, 15, 0, 105};
+  for (size_t i = 0; i < expected.size(); ++i)
+    CHECK(values[1].floats[i] == Approx(expected[i] * total).epsilon(1e-12));
+}
+
+TEST_CASE("loops whose trips differ are unrolled") {
+  SECTION("in indices that are checked") {
+    LoopModel model(5); // one more than the table has rows
+    model.add("Gather", {"table", "i"}, "w");
+    model.add("Add", {"v", "w"}, "s");
+    rejects(model.b, "index 4 is out of range");
+  }
+  SECTION("in shapes") {
+    LoopModel model(3);
+    model.add("Concat", {"v", "v"}, "w");
+    ModelBuilder::setInt(*model.body->mutable_node(0), "axis", 0);
+    model.add("ReduceSum", {"w"}, "s");
+    Imported result = model.b.import();
+    INFO(result.text());
+    REQUIRE(result.text() == "");
+    CHECK(result.count("sinter.scan") == 0);
+    CHECK(evaluate(result, {{1, 2}, kTable})[0].floats.size() == 16);
+  }
+  SECTION("in the end of the loop") {
+    LoopModel model(6);
+    model.b.ints("three", {}, {3});
+    model.add("Less", {"i", "three"}, "go");
+    model.body->mutable_output(0)->set_name("go");
+    model.add("Add", {"v", "v"}, "w");
+    model.add("Neg", {"w"}, "s");
+    Imported result = model.b.import();
+    INFO(result.text());
+    REQUIRE(result.text() == "");
+    CHECK(result.count("sinter.scan") == 0);
+    CHECK(evaluate(result, {{1, 2}, kTable})[0].floats ==
+          std::vector<double>{16, 32});
+  }
+}
+
+TEST_CASE("what fails in the body of a loop is reported once") {
+  LoopModel model(3);
+  model.add("NoSuchOperator", {"v"}, "w");
+  model.add("Neg", {"w"}, "s");
+  rejects(model.b, "NoSuchOperator is not supported", 3);
+  LoopModel wrong(3);
+  wrong.add("Add", {"v", "table"}, "w");
+  wrong.add("MatMul", {"w", "w"}, "s");
+  Imported result = wrong.b.import();
+  CHECK(result.errors.exitCode() == 2);
+  INFO(result.text());
+  CHECK(result.errors.lines().size() == 2);
 }
 
 TEST_CASE("the body of a loop must fit") {
