@@ -20,17 +20,18 @@ namespace sinter::passes {
 class KeepInitializers {
 public:
   explicit KeepInitializers(mlir::func::FuncOp function) : function(function) {
-    for (auto constant : function.getOps<ir::ConstantOp>())
+    function.walk([&](ir::ConstantOp constant) {
       ir::collectInitializers(constant.getLoc(), parts[constant.getValue()]);
+    });
   }
   void restore() {
-    for (auto constant : function.getOps<ir::ConstantOp>()) {
+    function.walk([&](ir::ConstantOp constant) {
       auto found = parts.find(constant.getValue());
       if (found != parts.end() && !found->second.empty() &&
           mlir::isa<mlir::UnknownLoc>(constant.getLoc()))
         constant->setLoc(mlir::FusedLoc::get(function.getContext(),
                                              found->second.getArrayRef()));
-    }
+    });
   }
 
 private:

@@ -153,7 +153,8 @@ private:
   }
 
   void place(Operation *op, const Target &target) {
-    if (!isa<ir::SinterDialect>(op->getDialect()) || isa<ir::CopyOp>(op))
+    if (!isa<ir::SinterDialect>(op->getDialect()) ||
+        isa<ir::CopyOp, ir::ScanOp, ir::YieldOp>(op))
       return;
     std::string reason;
     Implementation implementation = target.implementationOf(op, reason);

@@ -204,6 +204,9 @@ LogicalResult Placement::checkRules() const {
 }
 
 std::string whyUnsupported(Operation *op, const Target &target) {
+  // Every target repeats a body whose ops it supports.
+  if (isa<ir::ScanOp, ir::YieldOp>(op))
+    return "";
   auto asked = [&](Operation *single) -> std::string {
     std::string reason;
     if (!isa<ir::SinterDialect>(single->getDialect()) ||

@@ -160,9 +160,10 @@ private:
   LogicalResult assign(func::FuncOp function, llvm::Regex &regex) {
     enter(function, regex);
     SmallVector<Operation *> contractions;
-    for (Operation &op : function.getBody().front())
-      if (isFloatContraction(&op) && !kept.count(&op))
-        contractions.push_back(&op);
+    function.walk([&](Operation *op) {
+      if (isFloatContraction(op) && !kept.count(op))
+        contractions.push_back(op);
+    });
     if (policy == "tf32")
       return markTf32(function, contractions);
     if (policy == "fp32") {
@@ -171,15 +172,42 @@ private:
     }
     FloatType narrow = narrowType(&getContext(), policy);
     narrowAttentions(function, narrow);
-    Rounding rounding(function, narrow, target,
+    SmallVector<Block *> bodies{&function.getBody().front()};
+    function.walk(
+        [&](ir::ScanOp scan) { bodies.push_back(&scan.getBody().front()); });
+    llvm::DenseSet<Operation *> heldBack;
+    int64_t rounded = 0;
+    for (Block *body : bodies)
+      rounded += round(*body, narrow, contractions, heldBack);
+    ir::remark(kPass, "contractions", function.getLoc(), policy,
+               static_cast<int64_t>(contractions.size()));
+    ir::remark(kPass, "rounded", function.getLoc(), policy, rounded);
+    explainRest(function, [&](Operation *op) {
+      return isFloatContraction(op) || heldBack.contains(op);
+    });
+    return success();
+  }
+
+  /// Rounds values in the body of a function or scan: around those of
+  /// `contractions` that are directly in it. Returns their number. Adds ops
+  /// that would be rounded, were they not kept, to `heldBack`.
+  int64_t round(Block &body, FloatType narrow, ArrayRef<Operation *> all,
+                llvm::DenseSet<Operation *> &heldBack) {
+    auto isInBody = [&](Operation *op) { return op->getBlock() == &body; };
+    SmallVector<Operation *> contractions =
+        llvm::to_vector(llvm::make_filter_range(all, isInBody));
+    Rounding rounding(body, narrow, target,
                       [&](Operation *op) { return kept.count(op); });
     rounding.decide(contractions);
     int64_t rounded = 0;
-    for (auto &[op, index] : entryOf)
+    for (auto &[op, index] : entryOf) {
+      if (rounding.isHeldBack(op))
+        heldBack.insert(op);
       if (StringRef reason = rounding.reasonOf(op); !reason.empty()) {
         set(op, policy, reason);
         ++rounded;
       }
+    }
     for (Operation *op : contractions) {
       StringRef why = rounding.keptResultOf(op);
       set(op, policy,
@@ -188,13 +216,7 @@ private:
               : "multiplies 16-bit operands, sums and stores float32: " + why);
     }
     rounding.apply();
-    ir::remark(kPass, "contractions", function.getLoc(), policy,
-               static_cast<int64_t>(contractions.size()));
-    ir::remark(kPass, "rounded", function.getLoc(), policy, rounded);
-    explainRest(function, [&](Operation *op) {
-      return isFloatContraction(op) || rounding.isHeldBack(op);
-    });
-    return success();
+    return rounded;
   }
 
   /// An attention for which the target has a call reads and stores 16-bit

@@ -25,18 +25,28 @@ precisionOps(func::FuncOp function) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.getElementType().isF32();
   };
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (isa<ir::ConstantOp>(op) || !llvm::any_of(op.getResults(), isFloat32))
-      continue;
-    PrecisionEntry entry;
-    entry.function = function.getName();
-    entry.node = ir::joinedNodeNames(op.getLoc());
-    entry.op = op.getName().stripDialect();
-    entry.precision = "fp32";
-    entry.products = countMultiplyAdds(&op);
-    entry.number = numbers[entry.node + "/" + entry.op]++;
-    list.emplace_back(&op, std::move(entry));
-  }
+  // The ops of a scan's body count for it.
+  std::function<void(Block &, double)> collect = [&](Block &block,
+                                                     double trips) {
+    for (Operation &op : block.without_terminator()) {
+      if (auto scan = dyn_cast<ir::ScanOp>(op)) {
+        collect(scan.getBody().front(),
+                trips * static_cast<double>(scan.getTrips()));
+        continue;
+      }
+      if (isa<ir::ConstantOp>(op) || !llvm::any_of(op.getResults(), isFloat32))
+        continue;
+      PrecisionEntry entry;
+      entry.function = function.getName();
+      entry.node = ir::joinedNodeNames(op.getLoc());
+      entry.op = op.getName().stripDialect();
+      entry.precision = "fp32";
+      entry.products = trips * countMultiplyAdds(&op);
+      entry.number = numbers[entry.node + "/" + entry.op]++;
+      list.emplace_back(&op, std::move(entry));
+    }
+  };
+  collect(function.getBody().front(), 1);
   return list;
 }
 

@@ -70,19 +70,38 @@ static bool isOfOutputLayer(OpOperand &result) {
   return slot && slot->starts_with(kLossSumSlot);
 }
 
-/// Finds the contractions that are followed by another one, and those that are
-/// the last ones before the outputs (before the loss, if there is one).
+/// Whether `op` is a contraction, or a scan that has one.
+static bool multiplies(Operation *op) {
+  auto scan = dyn_cast<ir::ScanOp>(op);
+  return ir::isContraction(op) ||
+         (scan && llvm::any_of(scan.getBody().front(), [](Operation &inner) {
+            return multiplies(&inner);
+          }));
+}
+
+/// Whether `use` yields a carried value to a trip that multiplies.
+static bool leadsToNextTrip(OpOperand &use) {
+  auto scan = isa<ir::YieldOp>(use.getOwner())
+                  ? dyn_cast<ir::ScanOp>(use.getOwner()->getParentOp())
+                  : ir::ScanOp();
+  return scan && use.getOperandNumber() < scan.getInitial().size() &&
+         multiplies(scan);
+}
+
+/// Finds the contractions that are followed by another one, perhaps in the next
+/// trip of a scan, and those that are the last ones before the outputs (before
+/// the loss, if there is one).
 void Rounding::findLastContractions() {
-  Block &body = function.getBody().front();
   auto mayFollow = [&](llvm::function_ref<bool(Operation *)> isInside,
                        llvm::DenseSet<Operation *> &followed) {
     llvm::DenseSet<Operation *> leads; // to a contraction
     for (Operation &op : llvm::reverse(body)) {
       if (!isInside(&op))
         continue;
-      bool does = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        return isInside(user) &&
-               (ir::isContraction(user) || leads.contains(user));
+      bool does = llvm::any_of(op.getUses(), [&](OpOperand &use) {
+        Operation *user = use.getOwner();
+        return isInside(user) && (multiplies(user) || leads.contains(user) ||
+                                  leadsToNextTrip(use));
       });
       if (does)
         leads.insert(&op);
@@ -93,6 +112,8 @@ void Rounding::findLastContractions() {
   mayFollow([](Operation *) { return true; }, beforeOthers);
 
   Operation *end = body.getTerminator();
+  if (isa<ir::YieldOp>(end))
+    return;
   llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> work;
   auto need = [&](Value value) {
@@ -233,7 +254,7 @@ void Rounding::roundResult(Operation *contraction) {
 /// Stores the results of ops that only choose among rounded values in 16 bits,
 /// too. That loses nothing.
 void Rounding::roundExactResults() {
-  for (Operation &op : function.getBody().front()) {
+  for (Operation &op : body) {
     if (!isExact(&op) || op.getNumResults() != 1 ||
         !isFloat32(op.getResult(0)) || op.getResult(0).hasOneUse())
       continue;
@@ -273,7 +294,7 @@ StringRef Rounding::reasonOf(Operation *op) const {
 }
 
 void Rounding::apply() {
-  OpBuilder builder(function.getContext());
+  OpBuilder builder(narrow.getContext());
   Type wide = builder.getF32Type();
   // Each state, input or constant is rounded once, before the first user that
   // reads it rounded. Views are cloned, since other users may read float32

@@ -24,14 +24,15 @@ namespace sinter::passes {
 
 class Rounding {
 public:
-  /// `narrow` is f16 or bf16. Ops for which `keeps` is true store float32.
-  Rounding(mlir::func::FuncOp function, mlir::FloatType narrow,
-           const Target *target, std::function<bool(mlir::Operation *)> keeps)
-      : function(function), narrow(narrow), target(target),
-        keeps(std::move(keeps)) {}
+  /// `body` is that of a function or of a scan; what a scan carries from trip
+  /// to trip stays float32, as states do. `narrow` is f16 or bf16. Ops for
+  /// which `keeps` is true store float32.
+  Rounding(mlir::Block &body, mlir::FloatType narrow, const Target *target,
+           std::function<bool(mlir::Operation *)> keeps)
+      : body(body), narrow(narrow), target(target), keeps(std::move(keeps)) {}
 
   /// Decides for the operands and results of `contractions` (float32, in
-  /// program order) and for the values between them.
+  /// program order, directly in the body) and for the values between them.
   void decide(llvm::ArrayRef<mlir::Operation *> contractions);
   /// Builds the casts.
   void apply();
@@ -55,7 +56,7 @@ private:
   void roundExactResults();
   void findLastContractions();
 
-  mlir::func::FuncOp function;
+  mlir::Block &body;
   mlir::FloatType narrow;
   const Target *target;
   std::function<bool(mlir::Operation *)> keeps;

@@ -50,6 +50,8 @@ int64_t eliminateCommonSubexpressions(Block &block) {
   llvm::DenseSet<Operation *, EqualOps> seen;
   int64_t count = 0;
   for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto scan = dyn_cast<ScanOp>(op))
+      count += eliminateCommonSubexpressions(scan.getBody().front());
     if (op.getNumRegions() != 0 || op.getNumResults() == 0 ||
         !isMemoryEffectFree(&op))
       continue;

@@ -17,8 +17,9 @@ namespace sinter::passes {
 /// location is left out.
 mlir::Location fuseLocations(mlir::Location a, mlir::Location b);
 
-/// Replaces every pure op without regions by an equal op before it in `block`.
-/// Returns the number of replaced ops.
+/// Replaces every pure op without regions by an equal op before it in `block`,
+/// and does the same in the bodies of scans. Returns the number of replaced
+/// ops.
 int64_t eliminateCommonSubexpressions(mlir::Block &block);
 
 } // namespace sinter::passes

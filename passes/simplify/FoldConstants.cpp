@@ -41,8 +41,21 @@ int64_t sizeBytes(Type type) {
   return tensor.getNumElements() * elementSizeBytes(tensor.getElementType());
 }
 
-/// The number of products that a contraction sums, saturated; 0 for other ops.
+/// The number of products that a contraction sums, or of those that take as
+/// long as all trips of a scan, saturated; 0 for other ops.
 int64_t countProducts(Operation *op) {
+  // An element that is computed otherwise takes as long as some products.
+  constexpr double kPerElement = 32;
+  if (auto scan = dyn_cast<ScanOp>(op)) {
+    double perTrip = 0;
+    for (Operation &inner : scan.getBody().front().without_terminator()) {
+      perTrip += static_cast<double>(countProducts(&inner));
+      for (Type type : inner.getResultTypes())
+        perTrip += kPerElement * (1 + static_cast<double>(sizeBytes(type)));
+    }
+    return static_cast<int64_t>(
+        std::min(perTrip * static_cast<double>(scan.getTrips()), 0x1p62));
+  }
   double perElement = 0;
   if (auto dot = dyn_cast<DotGeneralOp>(op)) {
     perElement = 1;
@@ -73,12 +86,19 @@ public:
   void run(func::FuncOp function) {
     known.clear();
     for (Block &block : function.getBody())
-      for (Operation &op : llvm::make_early_inc_range(block))
-        visit(&op);
+      visitOps(block);
   }
   int64_t numFolded = 0;
 
 private:
+  void visitOps(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (auto scan = dyn_cast<ScanOp>(op))
+        visitOps(scan.getBody().front());
+      visit(&op);
+    }
+  }
+
   void visit(Operation *op) {
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       bool isSplat = isa<SplatElementsAttr>(constant.getValue());

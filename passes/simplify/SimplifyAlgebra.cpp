@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Applies every folder and canonicalizer of the dialect and the patterns of
-// Simplify{Arithmetic,Shapes,Gathers,Contractions}.cpp to a fixpoint, then
-// merges equal ops and removes dead ones; repeats while ops are merged. Legal
-// at every phase of the graph level. Evaluating constants is left to
+// Simplify{Arithmetic,Shapes,Gathers,Contractions,Scans}.cpp to a fixpoint,
+// then merges equal ops and removes dead ones; repeats while ops are merged.
+// Legal at every phase of the graph level. Evaluating constants is left to
 // FoldConstants.
 //
 //===----------------------------------------------------------------------===//
@@ -106,6 +106,7 @@ void addDerivativePatterns(RewritePatternSet &patterns) {
   addShapePatterns(patterns);
   addGatherPatterns(patterns);
   addContractionPatterns(patterns);
+  addScanPatterns(patterns);
 }
 
 } // namespace sinter::passes

@@ -26,6 +26,8 @@ void addGatherPatterns(mlir::RewritePatternSet &patterns);
 /// parameters. The latter changes rounding; it applies only where the weights
 /// are constants.
 void addContractionPatterns(mlir::RewritePatternSet &patterns);
+/// Operands, results and bodies of scans.
+void addScanPatterns(mlir::RewritePatternSet &patterns);
 
 /// All of the above except addValuePatterns, and the canonicalizers of the
 /// dialect: the patterns for a program that is differentiated later.

@@ -153,3 +153,38 @@ func.func @wider_ones_are_bounded() -> tensor<4xf64> {
     }
   }
 #-}
+
+// -----
+
+// CHECK-LABEL: @scan
+// CHECK-NEXT: sinter.constant dense<[6.000000e+00, 1.200000e+01]>
+// CHECK-NEXT: return
+func.func @scan() -> tensor<2xf32> {
+  %xs = sinter.constant dense<[[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]> : tensor<3x2xf32>
+  %h = sinter.constant dense<0.0> : tensor<2xf32>
+  %last = sinter.scan trips 3 stacks(%xs) initial(%h) whole() : (tensor<3x2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%x: tensor<2xf32>, %before: tensor<2xf32>):
+    %after = sinter.add %before, %x : tensor<2xf32>
+    sinter.yield %after : tensor<2xf32>
+  }
+  return %last : tensor<2xf32>
+}
+
+// -----
+
+// Ops of constants in a body fold; a scan that would take too long does not.
+// CHECK-LABEL: @long_scan
+// CHECK: sinter.scan trips 100000000
+// CHECK: sinter.constant dense<4.000000e+00>
+// CHECK-NOT: sinter.exp
+func.func @long_scan() -> tensor<2xf32> {
+  %h = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %last = sinter.scan trips 100000000 stacks() initial(%h) whole() : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%before: tensor<2xf32>):
+    %two = sinter.constant dense<2.0> : tensor<2xf32>
+    %four = sinter.mul %two, %two : tensor<2xf32>
+    %after = sinter.max %before, %four : tensor<2xf32>
+    sinter.yield %after : tensor<2xf32>
+  }
+  return %last : tensor<2xf32>
+}

@@ -724,6 +724,8 @@ func.func @other_comparisons_stay(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4
   return %y, %c, %d : tensor<4xf32>, tensor<4xi1>, tensor<4xi1>
 }
 
+// -----
+
 // Windows side by side on few channels: a product. The last row and column of
 // the input are in no window.
 // CHECK-LABEL: @patches
@@ -751,4 +753,112 @@ func.func @no_patches(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x4x4xf32>, %many: t
   %b = sinter.conv %x, %w {strides = array<i64: 4, 4>, dilations = array<i64: 1, 1>, pads_low = array<i64: 2, 2>, pads_high = array<i64: 2, 2>} : (tensor<1x3x8x8xf32>, tensor<4x3x4x4xf32>) -> tensor<1x4x3x3xf32>
   %c = sinter.conv %many, %v {strides = array<i64: 4, 4>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x8x8x8xf32>, tensor<4x8x4x4xf32>) -> tensor<1x4x2x2xf32>
   return %a, %b, %c : tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>, tensor<1x4x2x2xf32>
+}
+
+// -----
+
+// What a trip computes from whole operands alone is computed once, in front of
+// the scan; broadcasts and widening casts are not.
+// CHECK-LABEL: @scan_invariants
+// CHECK-NEXT: %[[SCALED:.*]] = sinter.exp %arg2
+// CHECK-NEXT: sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole(%arg3, %arg4, %[[SCALED]])
+// CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<2x4xf32>, %[[H:.*]]: tensor<2x4xf32>, %[[B:.*]]: tensor<4xf32>, %[[N:.*]]: tensor<2x4xbf16>, %[[W:.*]]: tensor<4x4xf32>):
+// CHECK-NOT: sinter.exp
+// CHECK-DAG: sinter.broadcast %[[B]]
+// CHECK-DAG: sinter.cast %[[N]]
+func.func @scan_invariants(%xs: tensor<3x2x4xf32>, %h: tensor<2x4xf32>, %r: tensor<4x4xf32>, %b: tensor<4xf32>, %n: tensor<2x4xbf16>) -> tensor<2x4xf32> {
+  %last = sinter.scan trips 3 stacks(%xs) initial(%h) whole(%r, %b, %n)
+      : (tensor<3x2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<2x4xbf16>) -> tensor<2x4xf32> {
+  ^bb0(%x: tensor<2x4xf32>, %before: tensor<2x4xf32>, %weights: tensor<4x4xf32>, %bias: tensor<4xf32>, %narrow: tensor<2x4xbf16>):
+    %scaled = sinter.exp %weights : tensor<4x4xf32>
+    %product = sinter.dot_general %before, %scaled batch [] x [] contract [1] x [0] : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %biases = sinter.broadcast %bias dims [1] : tensor<4xf32> -> tensor<2x4xf32>
+    %sum = sinter.add %product, %biases : tensor<2x4xf32>
+    %wide = sinter.cast %narrow : tensor<2x4xbf16> -> tensor<2x4xf32>
+    %more = sinter.mul %sum, %wide : tensor<2x4xf32>
+    %after = sinter.add %more, %x : tensor<2x4xf32>
+    sinter.yield %after : tensor<2x4xf32>
+  }
+  return %last : tensor<2x4xf32>
+}
+
+// -----
+
+// Results, carried values and operands that nothing depends on are dropped.
+// CHECK-LABEL: @scan_unused
+// CHECK: %[[LAST:.*]] = sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole() : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NOT: sinter.exp
+// CHECK: return %[[LAST]]
+func.func @scan_unused(%xs: tensor<3x4xf32>, %h: tensor<4xf32>, %c: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+  %r:3 = sinter.scan trips 3 stacks(%xs) initial(%h, %c) whole(%w)
+      : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>) {
+  ^bb0(%x: tensor<4xf32>, %a: tensor<4xf32>, %b: tensor<4xf32>, %f: tensor<4xf32>):
+    %after = sinter.add %a, %x : tensor<4xf32>
+    %scaled = sinter.mul %b, %f : tensor<4xf32>
+    %other = sinter.exp %scaled : tensor<4xf32>
+    sinter.yield %after, %other, %scaled : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0 : tensor<4xf32>
+}
+
+// -----
+
+// A value that a carried one needs stays, even if its own result is unused.
+// CHECK-LABEL: @scan_needed
+// CHECK: sinter.scan trips 3 stacks() initial(%arg0, %arg1) whole() : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+func.func @scan_needed(%h: tensor<4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> {
+  %r:2 = sinter.scan trips 3 stacks() initial(%h, %c) whole() : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %sum = sinter.add %a, %b : tensor<4xf32>
+    %next = sinter.exp %b : tensor<4xf32>
+    sinter.yield %sum, %next : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0 : tensor<4xf32>
+}
+
+// -----
+
+// A carried value that no trip changes is a whole operand; equal stacked results
+// are one; a small constant, and a stack of equal elements, are in the body.
+// CHECK-LABEL: @scan_parts
+// CHECK: %[[R:.*]]:2 = sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole(%arg2) : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>)
+// CHECK-DAG: sinter.constant dense<2.000000e+00> : tensor<4xf32>
+// CHECK-DAG: sinter.constant dense<[0.000000e+00, 1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<4xf32>
+// CHECK: return %[[R]]#0, %arg2, %[[R]]#1, %[[R]]#1
+func.func @scan_parts(%xs: tensor<3x4xf32>, %h: tensor<4xf32>, %c: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+  %twos = sinter.constant dense<2.0> : tensor<3x4xf32>
+  %table = sinter.constant dense<[0.0, 1.0, 2.0, 3.0]> : tensor<4xf32>
+  %r:4 = sinter.scan trips 3 stacks(%xs, %twos) initial(%h, %c) whole(%table)
+      : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+  ^bb0(%x: tensor<4xf32>, %two: tensor<4xf32>, %a: tensor<4xf32>, %same: tensor<4xf32>, %t: tensor<4xf32>):
+    %scaled = sinter.mul %a, %two : tensor<4xf32>
+    %more = sinter.add %scaled, %same : tensor<4xf32>
+    %moved = sinter.max %more, %t : tensor<4xf32>
+    %after = sinter.add %moved, %x : tensor<4xf32>
+    %again = sinter.add %moved, %x : tensor<4xf32>
+    sinter.yield %after, %same, %after, %again : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1, %r#2, %r#3 : tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
+// A contraction in the body multiplies the 16-bit floats that it reads.
+// CHECK-LABEL: @scan_widening
+// CHECK-NEXT: sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole(%arg2) : (tensor<3x2x4xbf16>, tensor<2x4xf32>, tensor<4x4xbf16>) -> tensor<2x4xf32>
+// CHECK: sinter.cast
+// CHECK: sinter.cast
+func.func @scan_widening(%xs: tensor<3x2x4xbf16>, %h: tensor<2x4xf32>, %r: tensor<4x4xbf16>) -> tensor<2x4xf32> {
+  %wide = sinter.cast %r : tensor<4x4xbf16> -> tensor<4x4xf32>
+  %stack = sinter.cast %xs : tensor<3x2x4xbf16> -> tensor<3x2x4xf32>
+  %last = sinter.scan trips 3 stacks(%stack) initial(%h) whole(%wide)
+      : (tensor<3x2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%x: tensor<2x4xf32>, %before: tensor<2x4xf32>, %weights: tensor<4x4xf32>):
+    %product = sinter.dot_general %before, %weights batch [] x [] contract [1] x [0] : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %after = sinter.add %product, %x : tensor<2x4xf32>
+    sinter.yield %after : tensor<2x4xf32>
+  }
+  return %last : tensor<2x4xf32>
 }
