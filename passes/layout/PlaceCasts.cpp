@@ -14,6 +14,7 @@
 #include "passes/KeepInitializers.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
+#include "passes/simplify/HoistInvariants.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -99,11 +100,22 @@ struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
   }
 };
 
+// Pattern: scan(x) -> scan(view(x)), where a body moves its operand x after the
+// cast was moved behind the view
+struct HoistViews : OpRewritePattern<ir::ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::ScanOp op,
+                                PatternRewriter &rewriter) const override {
+    return success(hoistInvariants(rewriter, op));
+  }
+};
+
 struct PlaceCastsPass : impl::PlaceCastsBase<PlaceCastsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<WidenAfterView, WidenAfterConcat, NarrowBeforeView>(
-        &getContext());
+    patterns
+        .add<WidenAfterView, WidenAfterConcat, NarrowBeforeView, HoistViews>(
+            &getContext());
     KeepInitializers initializers(getOperation());
     ir::RewriteListener listener(&getContext());
     GreedyRewriteConfig config;

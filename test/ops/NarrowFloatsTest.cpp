@@ -33,21 +33,30 @@ bool isNarrow(Value value) {
   return element.isBF16() || element.isF16();
 }
 
-/// The largest number of roundings on a path from an argument to a result,
-/// after composites are decomposed.
-int roundingsOf(func::FuncOp function) {
-  func::FuncOp copy = function.clone();
-  decomposeAll(copy);
+/// The largest number of roundings on a path from an argument of the block to an
+/// operand of its terminator.
+int roundingsIn(Block &block) {
   llvm::DenseMap<Value, int> depth;
   int most = 0;
-  for (Operation &op : copy.getBody().front()) {
+  for (Operation &op : block) {
     int deepest = 0;
     for (Value operand : op.getOperands())
       deepest = std::max(deepest, depth.lookup(operand));
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      deepest += int(scan.getTrips()) * roundingsIn(scan.getBody().front());
+    const bool isRounded = !isExact(&op) && !isa<ir::ScanOp>(op);
     for (Value result : op.getResults())
-      depth[result] = deepest + (isExact(&op) || !isNarrow(result) ? 0 : 1);
+      depth[result] = deepest + (isRounded && isNarrow(result) ? 1 : 0);
     most = deepest; // at last, of the terminator
   }
+  return most;
+}
+
+/// The same in a function after composites are decomposed.
+int roundingsOf(func::FuncOp function) {
+  func::FuncOp copy = function.clone();
+  decomposeAll(copy);
+  int most = roundingsIn(copy.getBody().front());
   copy.erase();
   return std::max(most, 1);
 }
