@@ -136,7 +136,7 @@ TEST_CASE("all unsupported operators are listed") {
   b.graph().mutable_node(1)->set_op_type("NonMaxSuppression");
   Imported result = b.import();
   CHECK(result.errors.exitCode() == 3);
-  CHECK(result.errors.lines().size() == 1);
+  CHECK(result.errors.lines().size() == 2);
   CHECK(result.says("operator Frobnicate is not supported (node 'a')"));
   CHECK(result.says("operator NonMaxSuppression is not supported (node 'b')"));
 }
