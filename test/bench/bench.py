@@ -28,7 +28,7 @@ EXAMPLES = os.path.join(HERE, "..", "..", "docs", "examples")
 DATA = "/usr/share/datasets/fashion-mnist"
 TORCH_PYTHON = "/usr/bin/python3"
 
-NETWORKS = ["resnet50", "bert-base", "vit-b", "mobilenet-v3"]
+NETWORKS = ["resnet50", "bert-base", "vit-b", "mobilenet-v3", "lstm"]
 MODELS = ["mlp"] + NETWORKS
 # What a loss on a network without a single float output needs to know.
 LOSS = {"bert-base": "cross-entropy:logits=pooled"}
