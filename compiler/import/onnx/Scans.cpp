@@ -30,9 +30,11 @@ ScanBuilder::ScanBuilder(NodeImport &n)
       block_(std::make_unique<Block>()) {}
 
 ScanBuilder::~ScanBuilder() {
-  if (block_)
-    for (Operation *op : llvm::reverse(bodyOps()))
-      op->erase();
+  if (!block_)
+    return;
+  SmallVector<Operation *> ops = bodyOps();
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
 }
 
 Value ScanBuilder::argument(RankedTensorType type) {
