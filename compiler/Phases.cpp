@@ -36,8 +36,8 @@ static void addSimplifier(mlir::OpPassManager &pm,
   pm.addPass(passes::createSimplifyAlgebra(options));
 }
 
-/// The most trips of a scan that becomes straight code. Scans have no gradient
-/// and run on one device.
+/// The most trips of a scan that becomes straight code. Scans run on one
+/// device, and not in trainers yet.
 static int64_t mostUnrolledTrips(const PhaseContext &context) {
   const Options &options = context.options;
   bool hasNoScans = options.train.enabled || options.devices.size() > 1 ||

@@ -86,7 +86,76 @@ RowDependence::RowDependence(func::FuncOp function, int64_t batch) {
         function.getArgAttr(argument.getArgNumber(), SinterDialect::kInputAttr))
       rows[argument] = RowDim{0};
   }
-  for (Operation &op : function.getBody().front()) {
+  follow(function.getBody().front(), batch);
+}
+
+/// A value that is the same for every batch may stand beside rows: a carried
+/// value that has rows after some trip has them from the first trip on.
+void RowDependence::followScan(ScanOp scan, int64_t batch) {
+  Block &body = scan.getBody().front();
+  OperandRange yielded = body.getTerminator()->getOperands();
+  const size_t stacks = scan.getStacks().size(),
+               carried = scan.getInitial().size();
+  auto set = [&](Value value, std::optional<RowDim> dim, Operation *mixing) {
+    rows.erase(value);
+    mixed.erase(value);
+    if (mixing)
+      mixed[value] = mixing;
+    else if (dim)
+      rows[value] = *dim;
+  };
+  for (auto [i, operand] : llvm::enumerate(scan->getOperands())) {
+    std::optional<RowDim> dim = dimOf(operand);
+    Operation *mixing = mixedBy(operand);
+    if (i < stacks && dim) {
+      // Trips over the rows of a batch mix them.
+      if (dim->dim == 0)
+        mixing = scan;
+      --dim->dim;
+    }
+    set(body.getArgument(i), dim, mixing);
+  }
+  // Each round adds rows to a carried value, or mixes one.
+  for (bool changed = true; changed;) {
+    changed = false;
+    body.walk([&](Operation *op) {
+      for (Value result : op->getResults()) {
+        set(result, std::nullopt, nullptr);
+        onlyRow.erase(result);
+      }
+    });
+    follow(body, batch);
+    for (size_t i = 0; i < carried; ++i) {
+      BlockArgument argument = body.getArgument(stacks + i);
+      std::optional<RowDim> before = dimOf(argument), after = dimOf(yielded[i]);
+      Operation *mixing = mixedBy(argument);
+      if (mixing || isSame(yielded[i]))
+        continue;
+      mixing = mixedBy(yielded[i]);
+      if (before && after && *before != *after)
+        mixing = scan;
+      if (!mixing && before)
+        continue;
+      set(argument, after, mixing);
+      changed = true;
+    }
+  }
+  for (size_t i = 0; i < scan->getNumResults(); ++i) {
+    Value source =
+        i < carried ? Value(body.getArgument(stacks + i)) : Value(yielded[i]);
+    std::optional<RowDim> dim = dimOf(source);
+    if (dim && i >= carried)
+      ++dim->dim;
+    set(scan->getResult(i), dim, mixedBy(source));
+  }
+}
+
+void RowDependence::follow(Block &block, int64_t batch) {
+  for (Operation &op : block) {
+    if (auto scan = dyn_cast<ScanOp>(op)) {
+      followScan(scan, batch);
+      continue;
+    }
     SmallVector<std::optional<RowDim>> dims;
     Operation *mixing = nullptr;
     for (Value operand : op.getOperands()) {

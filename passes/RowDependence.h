@@ -8,7 +8,8 @@
 // or is mixed: computed from several rows, or in a way that is not known. Ops
 // answer by RowsOpInterface; an op without it mixes. Values that are computed
 // from a slice within one row are followed, too: if the results of all rows are
-// concatenated in order, the result has rows again.
+// concatenated in order, the result has rows again. Scans are followed through
+// their bodies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_ROWDEPENDENCE_H
@@ -41,6 +42,8 @@ public:
   }
 
 private:
+  void follow(mlir::Block &block, int64_t batch);
+  void followScan(ir::ScanOp scan, int64_t batch);
   bool followOneRow(mlir::Operation &op, int64_t batch);
   std::optional<int64_t> onlyRowOf(mlir::Operation &op) const;
 

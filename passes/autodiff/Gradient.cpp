@@ -31,6 +31,7 @@ const GradientRules &GradientRules::all() {
     addLossRules(all);
     addRandomRules(all);
     addCollectiveRules(all);
+    addControlRules(all);
     return all;
   }();
   return rules;

@@ -91,6 +91,7 @@ void addAttentionRules(GradientRules &rules);
 void addLossRules(GradientRules &rules);
 void addRandomRules(GradientRules &rules);
 void addCollectiveRules(GradientRules &rules);
+void addControlRules(GradientRules &rules);
 
 } // namespace sinter::passes
 

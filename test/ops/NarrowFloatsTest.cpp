@@ -33,8 +33,8 @@ bool isNarrow(Value value) {
   return element.isBF16() || element.isF16();
 }
 
-/// The largest number of roundings on a path from an argument of the block to an
-/// operand of its terminator.
+/// The largest number of roundings on a path from an argument of the block to
+/// an operand of its terminator.
 int roundingsIn(Block &block) {
   llvm::DenseMap<Value, int> depth;
   int most = 0;

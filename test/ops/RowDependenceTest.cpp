@@ -125,6 +125,25 @@ TEST_CASE("rows are followed through ops, or are mixed") {
        " label_smoothing = 0.0 : f64} : (tensor<4x6xf32>, tensor<4xi64>) ->"
        " tensor<4xf32>",
        "dim 0"},
+      // Trips over another dimension keep rows apart, those over rows do not.
+      {R"(%z = sinter.transpose %x perm [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
+          %h = sinter.constant dense<0.0> : tensor<4xf32>
+          %y:3 = sinter.scan trips 6 stacks(%z, %w) initial(%h, %h) whole()
+              : (tensor<6x4xf32>, tensor<6x4xf32>, tensor<4xf32>, tensor<4xf32>)
+                -> (tensor<4xf32>, tensor<4xf32>, tensor<6x4xf32>) {
+          ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %p: tensor<4xf32>, %q: tensor<4xf32>):
+            %n = sinter.add %p, %a : tensor<4xf32>
+            %m = sinter.add %q, %b : tensor<4xf32>
+            sinter.yield %n, %m, %n : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+          })",
+       "dim 0, none, dim 1"},
+      {R"(%y:2 = sinter.scan trips 4 stacks(%x) initial(%c) whole()
+              : (tensor<4x6xf32>, tensor<6xf32>) -> (tensor<6xf32>, tensor<4x6xf32>) {
+          ^bb0(%a: tensor<6xf32>, %p: tensor<6xf32>):
+            %n = sinter.add %p, %a : tensor<6xf32>
+            sinter.yield %n, %p : tensor<6xf32>, tensor<6xf32>
+          })",
+       "mixes, mixes"},
       // Normalisations.
       {"%y, %m, %v = sinter.batch_norm_training %x, %c, %c {epsilon = 0.1 : "
        "f64} : (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) ->"
