@@ -60,8 +60,6 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
 // Adds the work of one command, and its least time if there are peaks.
 static void addWork(const ShownCommand &command, const KernelFlops &flops,
                     const MachinePeaks *peaks, KernelUse &use) {
-  if (command.kind == SINTER_CMD_SCAN)
-    return; // its commands do the work
   CommandBytes bytes = commandBytes(command);
   bytes.read *= command.trips;
   bytes.written *= command.trips;
@@ -84,6 +82,8 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
   for (const sinter_entry &entry : entries(artifact))
     for (const auto &[command, flops] :
          llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
+      if (command.kind == SINTER_CMD_SCAN)
+        continue; // its commands do the work
       StringRef name = targetName(artifact, command);
       bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
       KernelUse &use = uses[name];

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/verify/CommandCheck.h"
+#include "ir/eval/Trips.h"
 
 #include "compiler/base/Text.h"
 
@@ -242,7 +243,81 @@ CommandCheck::checkResults(const ObservedCommand &command, Operation *fusion,
 
 std::optional<DeviceFinding>
 CommandCheck::check(const ObservedCommand &command) {
-  Operation *fusion = fusions[command.index];
+  const CommandFusion &what = fusions[command.index];
+  return what.scan ? checkInTrip(command, what)
+                   : checkFusion(command, what.fusion);
+}
+
+static int64_t sliceOfTrip(ir::ScanCallOp scan, int64_t trip) {
+  return scan.getReverse() ? static_cast<int64_t>(scan.getTrips()) - 1 - trip
+                           : trip;
+}
+
+/// The arguments of the body are what the commands before have computed.
+/// False if one has not run.
+bool CommandCheck::beginTrip(const CommandFusion &what) {
+  ir::ScanCallOp scan = what.scan;
+  const size_t stacks = scan.getStacks().size(),
+               carried = scan.getInitial().size();
+  SmallVector<Tensor> arguments;
+  for (Value operand : scan->getOperands()) {
+    const Tensor *value = valueOf(operand);
+    if (!value)
+      return false;
+    arguments.push_back(*value);
+  }
+  if (what.trip == 0) {
+    scanResults.assign(arguments.begin() + stacks,
+                       arguments.begin() + stacks + carried);
+    for (Value stack : scan.getStacked())
+      scanResults.emplace_back(ir::tensorType(stack));
+  }
+  auto body = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      scan, scan.getBodyAttr());
+  const int64_t slice = sliceOfTrip(scan, what.trip);
+  for (size_t i = 0; i < stacks; ++i)
+    arguments[i] = ir::sliceOfStack(arguments[i],
+                                    ir::tensorType(body.getArgument(i)), slice);
+  std::copy(scanResults.begin(), scanResults.begin() + carried,
+            arguments.begin() + stacks);
+  trip = std::make_unique<CommandCheck>(body, fusions, artifact, arguments);
+  return true;
+}
+
+void CommandCheck::endTrip(const CommandFusion &what) {
+  ir::ScanCallOp scan = what.scan;
+  const size_t carried = scan.getInitial().size();
+  for (size_t i = 0; i < scanResults.size(); ++i) {
+    std::optional<Tensor> value = trip->result(i);
+    if (value && i < carried)
+      scanResults[i] = std::move(*value);
+    else if (value)
+      ir::setSliceOfStack(scanResults[i], *value, sliceOfTrip(scan, what.trip));
+  }
+  if (what.trip + 1 == static_cast<int64_t>(scan.getTrips()))
+    for (auto [result, value] : llvm::zip_equal(scan.getOutputs(), scanResults))
+      values[result] = value;
+}
+
+std::optional<DeviceFinding>
+CommandCheck::checkInTrip(const ObservedCommand &command,
+                          const CommandFusion &what) {
+  if (what.beginsTrip && !beginTrip(what))
+    return describe(command.entry, command.index, "plan",
+                    "its scan runs before a command that computes an operand");
+  if (auto finding = trip->checkFusion(command, what.fusion))
+    return finding;
+  if (trip->largestRatio > largestRatio) {
+    largestRatio = trip->largestRatio;
+    largestAt = trip->largestAt;
+  }
+  if (what.endsTrip)
+    endTrip(what);
+  return std::nullopt;
+}
+
+std::optional<DeviceFinding>
+CommandCheck::checkFusion(const ObservedCommand &command, Operation *fusion) {
   if (!fusion)
     return std::nullopt;
   SmallVector<Tensor> operands;

@@ -12,10 +12,19 @@
 
 #include "compiler/verify/DeviceCheck.h"
 
+#include <memory>
+
 namespace sinter::compiler {
 
-/// The fusion of each command of an entry; null for copies, fills and events.
-using CommandFusions = std::vector<mlir::Operation *>;
+/// What a command of an entry computes. Those of a scan are there for each
+/// trip.
+struct CommandFusion {
+  mlir::Operation *fusion = nullptr; // null for copies, fills and events
+  ir::ScanCallOp scan = nullptr;     // if the command is in its body
+  int64_t trip = 0;
+  bool beginsTrip = false, endsTrip = false;
+};
+using CommandFusions = std::vector<CommandFusion>;
 
 class CommandCheck {
 public:
@@ -39,6 +48,12 @@ public:
   std::string largestAt;
 
 private:
+  std::optional<DeviceFinding> checkFusion(const ObservedCommand &command,
+                                           mlir::Operation *fusion);
+  std::optional<DeviceFinding> checkInTrip(const ObservedCommand &command,
+                                           const CommandFusion &what);
+  bool beginTrip(const CommandFusion &what);
+  void endTrip(const CommandFusion &what);
   const ir::Tensor *valueOf(mlir::Value value);
   std::optional<DeviceFinding> checkOperands(const ObservedCommand &command,
                                              mlir::Operation *fusion);
@@ -57,6 +72,9 @@ private:
   const sinter_artifact &artifact;
   llvm::DenseMap<mlir::Value, ir::Tensor> values;
   llvm::DenseMap<mlir::Operation *, uint32_t> commandOf; // by fusion
+  /// Of the trip that runs; and the results of its scan after the trips before.
+  std::unique_ptr<CommandCheck> trip;
+  llvm::SmallVector<ir::Tensor> scanResults;
 };
 
 } // namespace sinter::compiler

@@ -55,16 +55,6 @@ static bool isComputed(Operation &command) {
       command);
 }
 
-/// The commands of all trips. They are not compared one by one.
-static size_t commandsOf(exec::ScanOp scan) {
-  auto body = SymbolTable::lookupNearestSymbolFrom<exec::ProgramOp>(
-      scan->getParentOp()->getParentOp(), scan.getBodyAttr());
-  size_t count = 0;
-  for (Operation &op : body.getBody().front())
-    count += isa<exec::CommandOpInterface>(op);
-  return count * static_cast<size_t>(scan.getTrips());
-}
-
 DeviceCheck::DeviceCheck(ModuleOp fused) {
   int64_t number = 0;
   Builder builder(fused.getContext());
@@ -88,15 +78,20 @@ public:
       if (int64_t number = numberOf(fusion->getLoc()); number >= 0)
         numbered[number] = fusion;
     });
-    for (auto program : planned.getOps<exec::ProgramOp>()) {
-      auto &list = fusions[program.getSymName()];
+    llvm::StringMap<ir::ScanCallOp> scans; // by body
+    graph.walk([&](ir::ScanCallOp scan) { scans[scan.getBody()] = scan; });
+    auto add = [&](exec::ProgramOp program, CommandFusions &list) {
       for (Operation &op : program.getBody().front())
-        if (auto scan = dyn_cast<exec::ScanOp>(op))
-          list.insert(list.end(), commandsOf(scan), nullptr);
-        else if (isa<exec::CommandOpInterface>(op))
-          list.push_back(isComputed(op) ? numbered.lookup(numberOf(op.getLoc()))
-                                        : nullptr);
-    }
+        if (isa<exec::CommandOpInterface>(op) && !isa<exec::ScanOp>(op))
+          list.push_back({isComputed(op)
+                              ? numbered.lookup(numberOf(op.getLoc()))
+                              : nullptr});
+        else if (auto scan = dyn_cast<exec::ScanOp>(op))
+          addTrips(scan, scans.lookup(scan.getBody()), fusions[scan.getBody()],
+                   list);
+    };
+    for (auto program : planned.getOps<exec::ProgramOp>())
+      add(program, fusions[program.getSymName()]);
     for (auto state : graph.getOps<ir::StateOp>()) {
       stateIndex[state.getSymName()] = stateNames.size();
       stateNames.push_back(state.getSymName().str());
@@ -144,6 +139,15 @@ public:
   std::string largestAt;
 
 private:
+  /// Adds those of `body` for each trip.
+  static void addTrips(exec::ScanOp scan, ir::ScanCallOp call,
+                       const CommandFusions &body, CommandFusions &list) {
+    for (uint64_t trip = 0; trip < scan.getTrips(); ++trip)
+      for (size_t i = 0; i < body.size(); ++i)
+        list.push_back({body[i].fusion, call, static_cast<int64_t>(trip),
+                        i == 0, i + 1 == body.size()});
+  }
+
   const sinter_entry *find(StringRef name) {
     for (uint32_t i = 0; i < artifact.numEntries; ++i)
       if (name == artifact.entries[i].name)
@@ -250,8 +254,9 @@ private:
   /// Outputs and states hold what was computed for them.
   std::string checkEnd(DeviceProgram &program, const sinter_entry &entry,
                        llvm::ArrayRef<std::vector<char>> outputs) {
-    if (!current || currentEntry != &entry) // no command ran
-      begin(entry);
+    // The entry that ran has its scans expanded.
+    if (!current || StringRef(currentEntry->name) != entry.name)
+      begin(entry); // no command ran
     takeStates();
     for (unsigned i = 0; i < currentFunction.getNumResults(); ++i) {
       auto value = current->result(i);
@@ -262,7 +267,8 @@ private:
         if (std::string wrong = program.readState(index, bytes); !wrong.empty())
           return wrong;
         if (value && bytes != states[state.getValue()].toBytes())
-          return report(entry, {SINTER_SPACE_STATE, index, 0, bytes.size()},
+          return report(*currentEntry,
+                        {SINTER_SPACE_STATE, index, 0, bytes.size()},
                         "state " + quoted(state.getValue()));
       }
       auto name = currentFunction.getResultAttrOfType<StringAttr>(
@@ -270,7 +276,8 @@ private:
       for (uint32_t k = 0; name && k < entry.numOutputs; ++k)
         if (value && name.getValue() == entry.outputs[k].name &&
             outputs[k] != value->toBytes())
-          return report(entry, {SINTER_SPACE_OUTPUT, k, 0, outputs[k].size()},
+          return report(*currentEntry,
+                        {SINTER_SPACE_OUTPUT, k, 0, outputs[k].size()},
                         "output " + quoted(name.getValue()));
     }
     return "";

@@ -11,9 +11,8 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// Elements [index * size of `slice`, ..) of a stack.
-static Tensor sliceOf(const Tensor &stack, RankedTensorType slice,
-                      int64_t index) {
+Tensor sinter::ir::sliceOfStack(const Tensor &stack, RankedTensorType slice,
+                                int64_t index) {
   Tensor result(slice);
   const int64_t count = result.size();
   auto cut = [&](const auto &from, auto &to) {
@@ -26,7 +25,8 @@ static Tensor sliceOf(const Tensor &stack, RankedTensorType slice,
   return result;
 }
 
-static void setSlice(Tensor &stack, const Tensor &slice, int64_t index) {
+void sinter::ir::setSliceOfStack(Tensor &stack, const Tensor &slice,
+                                 int64_t index) {
   llvm::copy(slice.floats,
              stack.floats.begin() +
                  index * static_cast<int64_t>(slice.floats.size()));
@@ -50,9 +50,9 @@ static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
   for (int64_t trip = 0; trip < trips; ++trip) {
     const int64_t slice = scan.getReverse() ? trips - 1 - trip : trip;
     for (size_t i = 0; i < stacks; ++i)
-      arguments[i] =
-          sliceOf(operands[i],
-                  cast<RankedTensorType>(body.getArgument(i).getType()), slice);
+      arguments[i] = sliceOfStack(
+          operands[i], cast<RankedTensorType>(body.getArgument(i).getType()),
+          slice);
     FailureOr<SmallVector<Tensor>> yielded = evaluation(body, arguments);
     if (failed(yielded))
       return failure();
@@ -60,7 +60,7 @@ static LogicalResult evaluate(Op scan, Block &body, ArrayRef<Tensor> operands,
       if (i < carried)
         results[i] = arguments[stacks + i] = std::move((*yielded)[i]);
       else
-        setSlice(results[i], (*yielded)[i], slice);
+        setSliceOfStack(results[i], (*yielded)[i], slice);
   }
   return success();
 }

@@ -12,6 +12,11 @@
 
 namespace sinter::ir {
 
+/// Slice number `index` of `stack`, and the same replaced.
+Tensor sliceOfStack(const Tensor &stack, mlir::RankedTensorType slice,
+                    int64_t index);
+void setSliceOfStack(Tensor &stack, const Tensor &slice, int64_t index);
+
 /// Evaluates the body of a scan once, for one trip.
 using TripEvaluation =
     llvm::function_ref<mlir::FailureOr<llvm::SmallVector<Tensor>>(

@@ -100,7 +100,7 @@ sinter_status sinter_program_warm_up(sinter_program *program) {
 void sinter_program_destroy(sinter_program *program) { delete program; }
 
 const sinter_artifact *sinter_program_artifact(const sinter_program *program) {
-  return program ? &program->program->artifact() : nullptr;
+  return program ? &program->program->source() : nullptr;
 }
 
 sinter_status sinter_program_run(sinter_program *program, const char *entry,
