@@ -3,121 +3,15 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/plan/GraphBuilder.h"
 #include "ir/Locations.h"
 #include "passes/fuse/FusionInfo.h"
-#include "passes/plan/ScanBody.h"
-
-#include "llvm/ADT/StringMap.h"
 
 #include <functional>
 
 using namespace mlir;
 
 namespace sinter::passes::plan {
-namespace {
-
-class GraphBuilder {
-public:
-  GraphBuilder(func::FuncOp func, ConstantPool &pool,
-               const llvm::StringMap<unsigned> &states, ir::ScanCallOp caller)
-      : func(func), context(func.getContext()), pool(pool), states(states),
-        caller(caller) {
-    auto module = func->getParentOfType<ModuleOp>();
-    for (auto state : module.getOps<ir::StateOp>())
-      deviceOfState.push_back(ir::deviceNumber(state));
-    for (StringRef name : ir::deviceNames(module))
-      graph.devices.push_back(name);
-    if (graph.devices.empty())
-      graph.devices.push_back("");
-  }
-
-  LogicalResult run();
-  Order possibleOrder() const;
-  CommandGraph take();
-
-private:
-  struct StateUpdate {
-    unsigned state, value; // number; buffer with the new value
-    RankedTensorType type;
-    Location loc;
-  };
-
-  LogicalResult addArgument(unsigned number);
-  LogicalResult addOp(Operation &op);
-  void addAlias(Operation &op);
-  void addAllReduce(ir::AllReduceOp op);
-  LogicalResult addCall(func::CallOp call);
-  LogicalResult addScan(ir::ScanCallOp scan);
-  void addTransfer(ir::CopyOp copy);
-  void addOutput(StringAttr name, unsigned buffer, RankedTensorType type,
-                 Location loc, bool isAligned = true);
-  LogicalResult addResults();
-  void addBodyResults();
-
-  unsigned addBuffer(RankedTensorType type, Location loc,
-                     exec::SliceAttr slice = {}) {
-    graph.buffers.push_back(
-        {type, loc, slice, {}, kNoCommand, kNoCommand, {}, device});
-    return graph.buffers.size() - 1;
-  }
-  /// Adds the buffer of a state, on the device of the state.
-  unsigned addStateBuffer(const StateUpdate &update) {
-    unsigned buffer = addBuffer(update.type, update.loc, stateSlice(update));
-    graph.buffers[buffer].device = deviceOfState[update.state];
-    return buffer;
-  }
-  unsigned addCommand(Command command);
-  unsigned addCopy(unsigned from, unsigned to, Location loc);
-  bool isHost(int64_t device) const {
-    return ir::isHostDevice(graph.devices[device]);
-  }
-  exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset,
-                        Type type) {
-    return exec::SliceAttr::get(context, space, index, offset,
-                                exec::sizeBytes(type));
-  }
-  exec::SliceAttr stateSlice(const StateUpdate &update) {
-    return slice(exec::Space::state, update.state, 0, update.type);
-  }
-  /// The commands that read the value that `state` has when the program starts.
-  ArrayRef<unsigned> oldReaders(unsigned state) const {
-    auto it = oldValue.find(state);
-    return it == oldValue.end() ? ArrayRef<unsigned>()
-                                : graph.buffers[it->second].readers;
-  }
-  void addUpdates();
-  /// An output is written on the device of its value.
-  void addOutputCopy(unsigned buffer, RankedTensorType type, Location loc,
-                     exec::SliceAttr output) {
-    unsigned to = addBuffer(type, loc, output);
-    if (!graph.buffers[buffer].isEverywhere())
-      graph.buffers[to].device = graph.buffers[buffer].device;
-    addCopy(buffer, to, loc);
-  }
-  bool updateInPlace(const StateUpdate &update);
-  unsigned addUpdateCopy(const StateUpdate &update) {
-    return addCopy(update.value, addStateBuffer(update), update.loc);
-  }
-  void orderCopy(const StateUpdate &update, unsigned copy);
-
-  func::FuncOp func;
-  MLIRContext *context;
-  ConstantPool &pool;
-  const llvm::StringMap<unsigned> &states;
-  ir::ScanCallOp caller; // whose body this is; null for other functions
-  CommandGraph graph;
-  unsigned lastAllReduce = kNoCommand;
-  DynamicOrder order;
-  llvm::DenseMap<Value, unsigned> bufferOf;
-  /// Commands that the readers of a value wait for, besides its own.
-  llvm::DenseMap<Value, SmallVector<unsigned, 4>> mustPrecede;
-  llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
-  SmallVector<StateUpdate> updates;
-  SmallVector<unsigned> deviceOfState;
-  unsigned device = 0; // that of the ops being added
-};
-
-} // namespace
 
 static StringAttr stringAttr(Attribute attr) {
   return dyn_cast_or_null<StringAttr>(attr);
@@ -365,70 +259,6 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
     for (unsigned earlier : mustPrecede.lookup(input))
       order.addEdge(earlier, added);
   return success();
-}
-
-/// Writes the new value onto the old one. False if that is not possible.
-bool GraphBuilder::updateInPlace(const StateUpdate &update) {
-  Buffer &value = graph.buffers[update.value];
-  if (!value.isInArena() || value.writer == kNoCommand ||
-      value.device != deviceOfState[update.state])
-    return false;
-  unsigned writer = value.writer;
-  const Command &command = graph.commands[writer];
-  for (unsigned reader : oldReaders(update.state)) {
-    if (reader != writer) {
-      if (!order.canAddEdge(reader, writer))
-        return false;
-      continue;
-    }
-    unsigned result =
-        llvm::find(command.writes, update.value) - command.writes.begin();
-    if (!graph.mayRunInPlace(command, result, oldValue[update.state]))
-      return false;
-  }
-  for (unsigned reader : oldReaders(update.state))
-    if (reader != writer)
-      order.addEdge(reader, writer);
-  value.slice = stateSlice(update);
-  return true;
-}
-
-/// Makes `copy`, which writes the new value, run after the readers of the old
-/// one. If one of them must run after the copy (two states are exchanged), the
-/// copy reads early into the arena.
-void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
-  auto possible = [&](unsigned reader) {
-    return order.canAddEdge(reader, copy);
-  };
-  if (!llvm::all_of(oldReaders(update.state), possible)) {
-    unsigned early = addBuffer(update.type, update.loc);
-    graph.buffers[early].device = deviceOfState[update.state];
-    unsigned place = graph.commands[copy].writes[0];
-    graph.commands[copy].writes[0] = early;
-    graph.buffers[early].writer = copy;
-    copy = addCopy(early, place, update.loc);
-  }
-  for (unsigned reader : oldReaders(update.state))
-    order.addEdge(reader, copy);
-}
-
-void GraphBuilder::addUpdates() {
-  // A value that no command can write in place is copied. All copies are added
-  // before the first is ordered, since they read old values of states
-  // themselves.
-  SmallVector<std::pair<StateUpdate, unsigned>> copies;
-  SmallVector<StateUpdate> computed;
-  for (const StateUpdate &update : updates) {
-    if (graph.buffers[update.value].isInArena())
-      computed.push_back(update);
-    else
-      copies.push_back({update, addUpdateCopy(update)});
-  }
-  for (auto &[update, copy] : copies)
-    orderCopy(update, copy);
-  for (const StateUpdate &update : computed)
-    if (!updateInPlace(update))
-      orderCopy(update, addUpdateCopy(update));
 }
 
 /// Kernels write `buffer` where the output lies, if it `isAligned`; others, and

@@ -14,33 +14,32 @@
 
 namespace sinter::passes::plan {
 
-/// The device memory in which kernels of every target may begin.
+/// Kernels of every target may access a buffer that begins at a multiple of
+/// this many bytes. GPU kernels have loads of that size.
 inline constexpr int64_t kSliceAlignment = 16;
 
 /// Which results of the function of a body are outputs of its program, in
-/// order. A carried value that is also stacked is no output of its own: the
-/// next trip reads it from the stack.
+/// order. A carried value that is also stacked, and whose last value has no
+/// users, shares the output of the stack: the next trip reads its slice.
 struct ScanOutputs {
   ScanOutputs(ir::ScanCallOp scan, mlir::func::FuncOp body);
 
   llvm::SmallVector<unsigned> results;  // by output
   llvm::SmallVector<unsigned> outputOf; // by result
-  bool isOwn(unsigned result) const {
-    return results[outputOf[result]] == result;
-  }
 };
 
-/// True when the slices of `stack` lie where kernels may read and write them.
-/// Others are copied from and to the arena of the body.
+/// True when the slices of the type `stack` begin where kernels may read and
+/// write them. Others are copied from and to the arena of the body.
 bool hasAlignedSlices(mlir::Type stack);
 
+/// A body with its plan.
 struct PlannedBody {
   mlir::func::FuncOp function;
   CommandGraph graph;
   PlannedProgram program;
   ScanOutputs outputs;
   mlir::ArrayAttr scanInputs, scanOutputs; // of exec.scan
-  int64_t scratchBytes = 0;
+  int64_t scratchBytes = 0;                // as exec::scanScratchBytes
 };
 
 /// Plans the body of `scan`. Fails with an error if it does not have the form
