@@ -36,12 +36,11 @@ static void addSimplifier(mlir::OpPassManager &pm,
   pm.addPass(passes::createSimplifyAlgebra(options));
 }
 
-/// The most trips of a scan that becomes straight code. Scans run on one
-/// device, and not in trainers yet.
+/// The most trips of a scan that becomes straight code. Scans run on one device.
 static int64_t mostUnrolledTrips(const PhaseContext &context) {
   const Options &options = context.options;
-  bool hasNoScans = options.train.enabled || options.devices.size() > 1 ||
-                    !options.placeRules.empty() || !options.allowCpu.empty();
+  bool hasNoScans = options.devices.size() > 1 || !options.placeRules.empty() ||
+                    !options.allowCpu.empty();
   return hasNoScans ? Options::kUnrollAll : options.unrollScans;
 }
 

@@ -428,8 +428,8 @@ static const OptionRow rows[] = {
        return readWord(v, o.remat, "auto|none|all");
      }},
     {"--unroll-scans", "N|all",
-     "compiles loops of at most N trips without a loop; trainers and programs "
-     "on several devices have no loops; default all",
+     "compiles loops of at most N trips without a loop; programs on several "
+     "devices have no loops; default 8",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        if (v == "all") {

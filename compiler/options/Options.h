@@ -117,7 +117,7 @@ struct Options {
   std::string persistentKernel = "off";
   /// Most trips of a scan that becomes straight code.
   static constexpr int64_t kUnrollAll = -1;
-  int64_t unrollScans = kUnrollAll;
+  int64_t unrollScans = 8;
   std::string gradientStream = "off";
   bool allowMicroBatch = false; // the batch may be split to fit the limit
   std::string precision;        // "" = not given; see precisionPolicy
