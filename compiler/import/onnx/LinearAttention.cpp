@@ -2,20 +2,19 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Both operators are unrolled over time, like recurrent layers.
+// Linear attention is a scan over time, like recurrent layers.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/Attention.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Scans.h"
 
 #include <cmath>
 
 using namespace mlir;
 
 namespace sinter::compiler {
-
-static constexpr int64_t kMaxSteps = 1024;
 
 //===----------------------------------------------------------------------===//
 // CausalConvWithState
@@ -72,16 +71,30 @@ public:
   void run() {
     if (!read())
       return;
-    SmallVector<Value> rows;
-    for (int64_t t = 0; t < steps_ && !n.failed(); ++t)
-      rows.push_back(step(t));
+    ScanBuilder::Operands operands;
+    operands.stacks = {byStep(query_), byStep(key_), byStep(value_)};
+    if (isGated_)
+      operands.stacks.push_back(n.unary<ir::ExpOp>(gates(4)));
+    if (isDelta_)
+      operands.stacks.push_back(gates(5));
     if (n.failed())
       return;
-    // [B, T, K, G, dv] -> [B, T, H * dv]
-    Value y = n.reshape(n.concat(rows, 1),
-                        {batch_, steps_, heads_ * n.shapeOf(value_)[3]});
+    ScanBuilder scan(n);
+    SmallVector<Value> slices;
+    for (Value stack : operands.stacks)
+      slices.push_back(scan.argument(ScanBuilder::sliceType(stack)));
+    operands.initial = {state_};
+    Value state = scan.argument(ir::tensorType(state_));
+    Value y = step(slices, state);
+    if (n.failed())
+      return;
+    ir::ScanOp made =
+        scan.finish(steps_, /*isReverse=*/false, operands, state, y);
+    // [T, B, K, G, dv] -> [B, T, H * dv]
+    y = n.reshape(n.transpose(made.getStacked()[0], {1, 0, 2, 3, 4}),
+                  {batch_, steps_, heads_ * n.shapeOf(value_)[3]});
     n.out(0, n.cast(y, n.elementOf(n.in(0))));
-    n.out(1, n.cast(state_,
+    n.out(1, n.cast(made.getLast()[0],
                     n.has(3) ? n.elementOf(n.in(3)) : n.elementOf(n.in(0))));
   }
 
@@ -128,7 +141,7 @@ private:
              "sizes");
       return false;
     }
-    if (steps_ < 1 || steps_ > kMaxSteps) {
+    if (steps_ < 1) {
       n.unsupported("over " + std::to_string(steps_) + " steps");
       return false;
     }
@@ -142,14 +155,12 @@ private:
     return !n.failed();
   }
 
-  /// Step t of v [B, heads, T, D].
-  Value at(Value v, int64_t t) {
-    return n.squeeze(n.sliceDim(v, 2, t, t + 1), {2});
-  }
+  /// v [B, heads, T, D] as [T, B, heads, D].
+  Value byStep(Value v) { return n.transpose(v, {2, 0, 1, 3}); }
 
-  /// Step t of input `i`, [B, T, heads * D] or [B, T, heads] or [B, T, 1], as
-  /// [B, heads or 1, D or 1].
-  Value gate(size_t i, int64_t t) {
+  /// Input `i`, [B, T, heads * D] or [B, T, heads] or [B, T, 1], as
+  /// [T, B, heads or 1, D or 1].
+  Value gates(size_t i) {
     Value v = n.cast(n.in(i), wide_);
     Ints shape = n.shapeOf(v);
     int64_t last = shape.size() == 3 ? shape[2] : 0;
@@ -158,24 +169,25 @@ private:
         last < 1 || last % heads)
       return n.fail("input " + quoted(n.inputName(i)) + " has shape " +
                     shownShape(shape) + ", which does not fit");
-    return n.reshape(n.sliceDim(v, 1, t, t + 1), {batch_, heads, last / heads});
+    return n.transpose(n.reshape(v, {batch_, steps_, heads, last / heads}),
+                       {1, 0, 2, 3});
   }
 
-  /// One step; its output is [B, 1, K, G, dv].
-  Value step(int64_t t) {
-    Value key = at(key_, t), value = at(value_, t);
+  /// One step; its output is [B, K, G, dv]. `slices` are those of the query,
+  /// key and value, and of the gates that the rule has; the state is updated.
+  Value step(ArrayRef<Value> slices, Value &state) {
+    Value key = slices[1], value = slices[2];
     if (isGated_)
-      state_ = n.mul(state_, n.expandDims(n.unary<ir::ExpOp>(gate(4, t)), {3}));
+      state = n.mul(state, n.expandDims(slices[3], {3}));
     if (isDelta_) {
-      Value known = n.dot(state_, key, {0, 1}, {0, 1}, {2}, {2});
-      value = n.mul(n.sub(value, known), gate(5, t));
+      Value known = n.dot(state, key, {0, 1}, {0, 1}, {2}, {2});
+      value = n.mul(n.sub(value, known), slices.back());
     }
-    state_ =
-        n.add(state_, n.mul(n.expandDims(key, {3}), n.expandDims(value, {2})));
+    state =
+        n.add(state, n.mul(n.expandDims(key, {3}), n.expandDims(value, {2})));
     int64_t group = heads_ / shared_, size = n.shapeOf(query_)[3];
-    Value query = n.reshape(at(query_, t), {batch_, shared_, group, size});
-    Value y = n.mul(n.dot(query, state_, {0, 1}, {0, 1}, {3}, {2}), scale_);
-    return n.expandDims(y, {1});
+    Value query = n.reshape(slices[0], {batch_, shared_, group, size});
+    return n.mul(n.dot(query, state, {0, 1}, {0, 1}, {3}, {2}), scale_);
   }
 
   NodeImport &n;
