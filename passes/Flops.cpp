@@ -83,6 +83,14 @@ static Flops decomposedFlops(ir::CompositeOpInterface composite) {
 Flops passes::flopsOf(Operation *op) {
   if (auto fusion = dyn_cast<ir::FusionOpInterface>(op))
     return flopsOf(fusion.getBody().front());
+  if (auto scan = dyn_cast<ir::ScanOp>(op)) {
+    Flops flops = flopsOf(scan.getBody().front());
+    const auto trips = static_cast<double>(scan.getTrips());
+    for (auto &[type, count] : flops.contractions)
+      count *= trips;
+    flops.other *= trips;
+    return flops;
+  }
   Flops flops;
   if (double products = countMultiplyAdds(op); products > 0) {
     Value operand =

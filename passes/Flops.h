@@ -25,7 +25,8 @@ struct Flops {
   double total() const;
 };
 
-/// Of `op`; of a kernel or library call that of its body. Each addition,
+/// Of `op`; of a kernel or library call that of its body, of a scan that of all
+/// trips. Each addition,
 /// multiplication, division, comparison of a maximum and each function such as
 /// exp counts as one. Composites count as their decomposition. Conversions,
 /// selections, integers and all that only moves data count as nothing.

@@ -15,7 +15,8 @@ namespace sinter::passes {
 /// Computes the ops of the body that are the same in each trip in front of
 /// `scan`; their results become whole operands. Broadcasts and widening casts
 /// stay in the body: kernels there read their operands, which are smaller.
-/// Returns whether there were any.
+/// Drops operands that the body does not read. Returns whether anything
+/// changed.
 bool hoistInvariants(mlir::RewriterBase &rewriter, ir::ScanOp scan);
 
 } // namespace sinter::passes

@@ -7,6 +7,7 @@
 // than reading their results. Every operand, carried value and result is used.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Build.h"
 #include "passes/OpClasses.h"
 #include "passes/simplify/HoistInvariants.h"
 #include "passes/simplify/SimplifyPatterns.h"
@@ -50,21 +51,28 @@ void eraseOperand(ScanOp scan, unsigned number) {
     scan.getWholeMutable().erase(number - numStacks(scan) - numCarried(scan));
 }
 
+/// Drops operands that the body does not read; false if it reads all.
+bool dropUnusedOperands(RewriterBase &rewriter, ScanOp scan) {
+  SmallVector<unsigned> unused;
+  for (unsigned i = 0; i < scan->getNumOperands(); ++i)
+    if (!isCarried(scan, i) && argumentOf(scan, i).use_empty())
+      unused.push_back(i);
+  if (unused.empty())
+    return false;
+  rewriter.modifyOpInPlace(scan, [&] {
+    for (unsigned number : llvm::reverse(unused))
+      eraseOperand(scan, number);
+  });
+  return true;
+}
+
 // Pattern: scan(.., x) -> scan(..) where the body does not read x
 struct DropUnusedOperands : OpRewritePattern<ScanOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ScanOp scan,
                                 PatternRewriter &rewriter) const override {
-    SmallVector<unsigned> unused;
-    for (unsigned i = 0; i < scan->getNumOperands(); ++i)
-      if (!isCarried(scan, i) && argumentOf(scan, i).use_empty())
-        unused.push_back(i);
-    if (unused.empty())
+    if (!dropUnusedOperands(rewriter, scan))
       return rewriter.notifyMatchFailure(scan, "the body reads all operands");
-    rewriter.modifyOpInPlace(scan, [&] {
-      for (unsigned number : llvm::reverse(unused))
-        eraseOperand(scan, number);
-    });
     return success();
   }
 };
@@ -157,6 +165,77 @@ struct WideningIntoBody : OpRewritePattern<ScanOp> {
       changed = true;
     }
     return success(changed);
+  }
+};
+
+/// Whether slice t of `stack` is the number t.
+bool countsTrips(Value stack) {
+  RankedTensorType type = tensorType(stack);
+  if (type.getRank() != 1 || !isa<IntegerType>(type.getElementType()))
+    return false;
+  if (stack.getDefiningOp<IotaOp>())
+    return true;
+  DenseIntElementsAttr numbers;
+  if (!matchPattern(stack, m_Constant(&numbers)))
+    return false;
+  return llvm::all_of(llvm::enumerate(numbers.getValues<llvm::APInt>()),
+                      [](auto entry) {
+                        return entry.value().getBitWidth() >= 32 &&
+                               entry.value() == entry.index();
+                      });
+}
+
+// Pattern: scan(x, numbers of trips) with gather(x, number) in the body ->
+// scan(stack x), whose slice it is
+struct GatherOfTrip : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScanOp scan,
+                                PatternRewriter &rewriter) const override {
+    const auto trips = static_cast<int64_t>(scan.getTrips());
+    const unsigned firstWhole = numStacks(scan) + numCarried(scan);
+    for (auto gather : bodyOf(scan).getOps<GatherOp>()) {
+      auto x = dyn_cast<BlockArgument>(gather.getX());
+      Value index = gather.getIndices();
+      if (auto move = index.getDefiningOp<ReshapeOp>())
+        index = move.getX();
+      auto number = dyn_cast<BlockArgument>(index);
+      const auto axis = static_cast<int64_t>(gather.getAxis());
+      if (!x || !number || x.getArgNumber() < firstWhole ||
+          number.getArgNumber() >= numStacks(scan) ||
+          tensorType(number).getRank() != 0 ||
+          tensorType(x).getDimSize(axis) < trips ||
+          !countsTrips(scan.getStacks()[number.getArgNumber()]))
+        continue;
+      replace(rewriter, scan, gather,
+              scan.getWhole()[x.getArgNumber() - firstWhole], axis);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(scan, "no gather by the trip's number");
+  }
+
+  /// Makes a stack of `x`, whose slice the gather takes along `axis`.
+  static void replace(PatternRewriter &rewriter, ScanOp scan, GatherOp gather,
+                      Value x, int64_t axis) {
+    RankedTensorType type = tensorType(x);
+    SmallVector<int64_t> perm{axis}, limits(type.getShape());
+    llvm::append_range(perm, allDimsBut(type.getRank(), axis));
+    limits[axis] = static_cast<int64_t>(scan.getTrips());
+    if (limits[axis] < type.getDimSize(axis))
+      x = rewriter.create<SliceOp>(gather.getLoc(), withShape(type, limits), x,
+                                   SmallVector<int64_t>(type.getRank(), 0),
+                                   limits,
+                                   SmallVector<int64_t>(type.getRank(), 1));
+    Value stack = transposeTo(rewriter, gather.getLoc(), x, perm);
+    BlockArgument slice = bodyOf(scan).insertArgument(
+        numStacks(scan),
+        withShape(type, tensorType(stack).getShape().drop_front()),
+        gather.getLoc());
+    rewriter.modifyOpInPlace(scan,
+                             [&] { scan.getStacksMutable().append(stack); });
+    rewriter.setInsertionPoint(gather);
+    rewriter.replaceOp(gather,
+                       reshapeTo(rewriter, gather.getLoc(), slice,
+                                 tensorType(gather.getResult()).getShape()));
   }
 };
 
@@ -320,13 +399,13 @@ bool hoistInvariants(RewriterBase &rewriter, ScanOp scan) {
     }
   for (Operation *op : llvm::reverse(hoisted))
     rewriter.eraseOp(op);
-  return !hoisted.empty();
+  return dropUnusedOperands(rewriter, scan) || !hoisted.empty();
 }
 
 void addScanPatterns(RewritePatternSet &patterns) {
   patterns.add<DropUnusedOperands, MergeEqualParts, ConstantsIntoBody,
-               WideningIntoBody, UnchangedIntoWhole, DropDeadResults,
-               HoistInvariants>(patterns.getContext());
+               WideningIntoBody, GatherOfTrip, UnchangedIntoWhole,
+               DropDeadResults, HoistInvariants>(patterns.getContext());
 }
 
 } // namespace sinter::passes

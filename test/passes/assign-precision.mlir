@@ -156,3 +156,41 @@ func.func @grad(%x: tensor<32x8xf32> {sinter.input = "x"}, %w: tensor<8x4xf32> {
 sinter.state @w : tensor<8x4xf32> {role = #sinter<role param>}
 sinter.state @loss_sum : tensor<f32> {role = #sinter<role accum>, slot = "loss_sum"}
 sinter.state @w.grad : tensor<8x4xf32> {role = #sinter<role accum>, slot = "grad"}
+
+// -----
+
+// The product of a trip is followed by that of the next trip: it reads 16 bits and stores 16 bits.
+// What is carried stays float32, as a state does. The stack is a result of a product that the scan
+// multiplies again, so that it is rounded.
+// CHECK-LABEL: @scan
+// CHECK: %[[P:.*]] = sinter.dot_general
+// CHECK: %[[P16:.*]] = sinter.cast %[[P]] : tensor<3x2x8xf32> -> tensor<3x2x8xbf16>
+// CHECK: %[[PR:.*]] = sinter.cast %[[P16]]
+// CHECK: sinter.scan trips 3 stacks(%[[PR]])
+// CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<2x8xf32>, %[[BEFORE:.*]]: tensor<2x8xf32>, %[[W:.*]]: tensor<8x8xf32>):
+// CHECK-DAG: %[[B16:.*]] = sinter.cast %[[BEFORE]] : tensor<2x8xf32> -> tensor<2x8xbf16>
+// CHECK-DAG: %[[W16:.*]] = sinter.cast %[[W]] : tensor<8x8xf32> -> tensor<8x8xbf16>
+// CHECK-DAG: %[[BR:.*]] = sinter.cast %[[B16]]
+// CHECK-DAG: %[[WR:.*]] = sinter.cast %[[W16]]
+// CHECK: %[[Q:.*]] = sinter.dot_general %[[BR]], %[[WR]]
+// CHECK: %[[SLOW:.*]] = sinter.tanh
+// CHECK-NEXT: %[[S16:.*]] = sinter.cast %[[SLOW]] : tensor<2x8xf32> -> tensor<2x8xbf16>
+// CHECK-NEXT: %[[SR:.*]] = sinter.cast %[[S16]]
+// CHECK-NEXT: %[[AFTER:.*]] = sinter.mul %[[SR]], %[[BEFORE]]
+// CHECK-NEXT: sinter.yield %[[AFTER]]
+// TF32-LABEL: @scan
+// TF32-COUNT-2: sinter.dot_general {{.*}} {tf32}
+func.func @scan(%x: tensor<3x2x4xf32> {sinter.input = "x"}, %v: tensor<4x8xf32> {sinter.input = "v"},
+    %w: tensor<8x8xf32> {sinter.input = "w"}, %h: tensor<2x8xf32> {sinter.input = "h"})
+    -> (tensor<2x8xf32> {sinter.output = "y"}) {
+  %p = sinter.dot_general %x, %v batch [] x [] contract [2] x [0] : (tensor<3x2x4xf32>, tensor<4x8xf32>) -> tensor<3x2x8xf32>
+  %y = sinter.scan trips 3 stacks(%p) initial(%h) whole(%w) : (tensor<3x2x8xf32>, tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32> {
+  ^bb0(%slice: tensor<2x8xf32>, %before: tensor<2x8xf32>, %weights: tensor<8x8xf32>):
+    %q = sinter.dot_general %before, %weights batch [] x [] contract [1] x [0] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+    %sum = sinter.add %q, %slice : tensor<2x8xf32>
+    %slow = sinter.tanh %sum : tensor<2x8xf32>
+    %after = sinter.mul %slow, %before : tensor<2x8xf32>
+    sinter.yield %after : tensor<2x8xf32>
+  }
+  return %y : tensor<2x8xf32>
+}

@@ -29,3 +29,20 @@ func.func @not_when_the_view_is_used_too(%x: tensor<4x8xf32>) -> (tensor<8x4xf16
   %2 = sinter.cast %1 : tensor<8x4xf32> -> tensor<8x4xf16>
   return %2, %1 : tensor<8x4xf16>, tensor<8x4xf32>
 }
+
+// A view of a whole operand of a scan is computed once, in front of it.
+// CHECK-LABEL: @view_in_a_scan
+// CHECK-NEXT: %[[T:.*]] = sinter.transpose %arg1 perm [1, 0] : (tensor<8x4xbf16>) -> tensor<4x8xbf16>
+// CHECK-NEXT: sinter.scan trips 3 stacks() initial(%arg0) whole(%[[T]])
+// CHECK-NOT: sinter.transpose
+// CHECK: return
+func.func @view_in_a_scan(%h: tensor<4x8xf32>, %w: tensor<8x4xbf16>) -> tensor<4x8xf32> {
+  %last = sinter.scan trips 3 stacks() initial(%h) whole(%w) : (tensor<4x8xf32>, tensor<8x4xbf16>) -> tensor<4x8xf32> {
+  ^bb0(%before: tensor<4x8xf32>, %narrow: tensor<8x4xbf16>):
+    %wide = sinter.cast %narrow : tensor<8x4xbf16> -> tensor<8x4xf32>
+    %moved = sinter.transpose %wide perm [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+    %after = sinter.add %before, %moved : tensor<4x8xf32>
+    sinter.yield %after : tensor<4x8xf32>
+  }
+  return %last : tensor<4x8xf32>
+}

@@ -85,3 +85,22 @@ module {
     return %c, %d : tensor<4x4xf32>, tensor<4x4xf32>
   }
 }
+
+// -----
+
+// Composites in the body of a scan are decomposed as those outside are.
+// CHECK-LABEL: @scan
+// CHECK: sinter.scan trips 9
+// CHECK-NOT: sinter.softmax
+// CHECK: sinter.div
+// CHECK: sinter.gelu
+// CHECK: sinter.yield
+func.func @scan(%h: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %last = sinter.scan trips 9 stacks() initial(%h) whole() : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%before: tensor<4x8xf32>):
+    %y = sinter.softmax %before {axis = 1 : i64} : tensor<4x8xf32>
+    %z = sinter.gelu erf %y : tensor<4x8xf32> loc("other")
+    sinter.yield %z : tensor<4x8xf32> loc("other")
+  } loc("other")
+  return %last : tensor<4x8xf32>
+}

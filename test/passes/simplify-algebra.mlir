@@ -862,3 +862,43 @@ func.func @scan_widening(%xs: tensor<3x2x4xbf16>, %h: tensor<2x4xf32>, %r: tenso
   }
   return %last : tensor<2x4xf32>
 }
+
+// -----
+
+// What a trip takes by its number is a slice of a stack.
+// CHECK-LABEL: @scan_gather
+// CHECK: %[[S:.*]] = sinter.slice %arg0 starts [0, 0] limits [2, 3]
+// CHECK-NEXT: %[[T:.*]] = sinter.transpose %[[S]] perm [1, 0]
+// CHECK-NEXT: %[[R:.*]] = sinter.scan trips 3 stacks(%[[T]]) initial(%arg1) whole()
+// CHECK-NOT: sinter.gather
+// CHECK: return %[[R]]
+func.func @scan_gather(%x: tensor<2x5xf32>, %h: tensor<2x1xf32>) -> tensor<2x1xf32> {
+  %numbers = sinter.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %last = sinter.scan trips 3 stacks(%numbers) initial(%h) whole(%x)
+      : (tensor<3xi64>, tensor<2x1xf32>, tensor<2x5xf32>) -> tensor<2x1xf32> {
+  ^bb0(%trip: tensor<i64>, %before: tensor<2x1xf32>, %table: tensor<2x5xf32>):
+    %index = sinter.reshape %trip : tensor<i64> -> tensor<1xi64>
+    %column = sinter.gather %table, %index axis 1 : (tensor<2x5xf32>, tensor<1xi64>) -> tensor<2x1xf32>
+    %after = sinter.add %before, %column : tensor<2x1xf32>
+    sinter.yield %after : tensor<2x1xf32>
+  }
+  return %last : tensor<2x1xf32>
+}
+
+// -----
+
+// Other indices are not slices.
+// CHECK-LABEL: @scan_other_gather
+// CHECK: sinter.scan
+// CHECK: sinter.gather
+func.func @scan_other_gather(%x: tensor<5x2xf32>, %h: tensor<2xf32>) -> tensor<2xf32> {
+  %numbers = sinter.constant dense<[0, 2, 1]> : tensor<3xi64>
+  %last = sinter.scan trips 3 stacks(%numbers) initial(%h) whole(%x)
+      : (tensor<3xi64>, tensor<2xf32>, tensor<5x2xf32>) -> tensor<2xf32> {
+  ^bb0(%trip: tensor<i64>, %before: tensor<2xf32>, %table: tensor<5x2xf32>):
+    %row = sinter.gather %table, %trip axis 0 : (tensor<5x2xf32>, tensor<i64>) -> tensor<2xf32>
+    %after = sinter.add %before, %row : tensor<2xf32>
+    sinter.yield %after : tensor<2xf32>
+  }
+  return %last : tensor<2xf32>
+}
