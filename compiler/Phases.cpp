@@ -36,7 +36,8 @@ static void addSimplifier(mlir::OpPassManager &pm,
   pm.addPass(passes::createSimplifyAlgebra(options));
 }
 
-/// The most trips of a scan that becomes straight code. Scans run on one device.
+/// The most trips of a scan that becomes straight code. Scans run on one
+/// device.
 static int64_t mostUnrolledTrips(const PhaseContext &context) {
   const Options &options = context.options;
   bool hasNoScans = options.devices.size() > 1 || !options.placeRules.empty() ||
