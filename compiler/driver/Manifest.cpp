@@ -61,6 +61,15 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return text.empty() ? "scalar" : text;
 }
 
+/// The scans that are not unrolled. Their gradients add up in another order.
+static int64_t countScans(mlir::ModuleOp module) {
+  int64_t count = 0;
+  module.walk([&](mlir::Operation *op) {
+    count += mlir::isa<ir::ScanOp, ir::ScanCallOp, exec::ScanOp>(op);
+  });
+  return count;
+}
+
 static json::Value valueOf(mlir::Attribute value) {
   if (auto string = mlir::dyn_cast<mlir::StringAttr>(value))
     return text(string.getValue());
@@ -105,6 +114,8 @@ static json::Object trainingOptions(const Options &options,
     object["persistent_kernel"] = options.persistentKernel;
   if (options.gradientStream != "off")
     object["gradient_stream"] = options.gradientStream;
+  if (int64_t scans = countScans(module))
+    object["scans"] = scans;
   object["deterministic"] =
       options.deterministic.empty() ? "run" : options.deterministic;
   if (!options.keepFp32.empty())

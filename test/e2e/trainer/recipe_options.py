@@ -22,6 +22,7 @@ ADAM = ("train-mlp-adam", "--batch=8", "--optimizer=adam", "--loss=cross-entropy
 SGD = ("train-mlp-sgd", "--batch=8", "--optimizer=sgd", "--momentum=0.9",
        "--loss=cross-entropy")
 NORM = ("train-depthwise-sgd", "--batch=8", "--optimizer=sgd", "--loss=cross-entropy")
+LSTM = ("train-lstm-adam", "--batch=8", "--optimizer=adam", "--loss=cross-entropy")
 MSE = ("train-mlp-mse", "--batch=8", "--optimizer=sgd", "--loss=mse")
 TOKENS = ("export-tokens", "--batch=8", "--optimizer=sgd", "--loss=cross-entropy")
 LAYERS = ("fusion-layers-packed", "--loss=mse", "--optimizer=adam")
@@ -87,6 +88,7 @@ SAMPLES = {
                                    "--persistent-kernel=auto")],
     "--gradient-stream": [Sample("gradient_stream", ADAM + ("--target=sim",),
                                  "--gradient-stream=on")],
+    "--unroll-scans": [Sample("scans", LSTM, "--unroll-scans=0")],
     "--precision": [Sample("precision", ADAM, "--precision=bf16")],
     "--keep-fp32": [Sample("keep_fp32", ADAM + ("--precision=bf16",), "--keep-fp32=.*")],
     "--precision-plan": [Sample("ops_of_other_precision", ADAM + ("--precision=bf16",),
@@ -105,7 +107,6 @@ SAME_BITS = "gives the same bits"
 SAME = {
     "--output": FILES, "--emit": FILES, "--name": "names symbols",
     "--unchecked-indices": "only refuses less", "--state": "is for inference",
-    "--unroll-scans": "trainers have no scans",
     "--check": PRINTS, "--train": "makes the trainer", "--gpu-arch": SAME_BITS,
     "--cubin": SAME_BITS,
     "--save-precision-plan": FILES,
