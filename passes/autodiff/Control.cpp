@@ -4,11 +4,12 @@
 //
 // The gradient of a scan is a scan in the opposite order. The forward scan
 // stacks what each trip read of the carried values and what its contractions
-// gave. A trip of the backward scan computes the other values of its forward
-// trip again, which are cheap, and then differentiates the body. Cotangents of
-// carried values are carried, those of stacks are stacked, and those of whole
-// operands are summed. Where such a sum is one of products, both factors are
-// stacked instead: one product over all trips gives the sum.
+// gave, with what was added to it. A trip of the backward scan computes the
+// other values of its forward trip again, which are cheap, and then
+// differentiates the body. Cotangents of carried values are carried, those of
+// stacks are stacked, and those of whole operands are summed. Where such a sum
+// is one of products, both factors are stacked instead: one product over all
+// trips gives the sum.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -71,16 +72,28 @@ private:
     }
   }
 
+  /// The result of a contraction, or the sum that it is only a term of.
+  static Value sumOf(Operation *contraction) {
+    Value value = contraction->getResult(0);
+    while (value.hasOneUse()) {
+      auto add = dyn_cast<AddOp>(*value.user_begin());
+      if (!add)
+        break;
+      value = add.getResult();
+    }
+    return value;
+  }
+
   /// Replaces the scan by one that also stacks what the backward scan reads:
   /// all carried values before each trip, and the results of contractions.
   void stackResiduals() {
     OpBuilder b(scan);
     for (BlockArgument argument :
          body.getArguments().slice(numStacks, numCarried))
-      kept.push_back(argument);
+      kept.insert(argument);
     for (Operation &op : body)
       if (isContraction(&op) && isFloat(op.getResult(0)))
-        kept.push_back(op.getResult(0));
+        kept.insert(sumOf(&op));
     SmallVector<Type> types(scan->getResultTypes());
     for (Value value : kept)
       types.push_back(stackType(value.getType(), scan));
@@ -304,7 +317,8 @@ private:
   Block &body;
   const unsigned numStacks, numCarried;
   llvm::DenseSet<Value> active;
-  SmallVector<Value> kept; // of the body; stacked for the backward scan
+  llvm::SmallSetVector<Value, 8>
+      kept; // of the body; stacked for the backward scan
 
   std::unique_ptr<Block> block, wholes;
   unsigned firstSum = 0;

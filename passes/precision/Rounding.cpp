@@ -79,6 +79,16 @@ static bool multiplies(Operation *op) {
           }));
 }
 
+/// Whether `use` is a value of the whole program that stays float32: an output,
+/// a new state, or what a scan carries. Slices of stacked results are read
+/// rounded, as by a concatenation of them.
+static bool isKept(OpOperand &use) {
+  if (!use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  auto scan = dyn_cast<ir::ScanOp>(use.getOwner()->getParentOp());
+  return !scan || use.getOperandNumber() < scan.getInitial().size();
+}
+
 /// Whether `use` yields a carried value to a trip that multiplies.
 static bool leadsToNextTrip(OpOperand &use) {
   auto scan = isa<ir::YieldOp>(use.getOwner())
@@ -242,9 +252,7 @@ void Rounding::roundResult(Operation *contraction) {
     return;
   }
   Value end = endOfEpilogue(contraction);
-  if (llvm::all_of(end.getUsers(), [](Operation *user) {
-        return user->hasTrait<OpTrait::IsTerminator>();
-      })) {
+  if (llvm::all_of(end.getUses(), isKept)) {
     keptResults[contraction] = "an output";
     return;
   }
@@ -336,8 +344,7 @@ void Rounding::apply() {
     original.replaceUsesWithIf(read, [&](OpOperand &use) {
       return use.getOwner() != stored.getDefiningOp() &&
              !readExactly.contains(use.getOwner()) &&
-             (storedNarrow.contains(original) ||
-              !use.getOwner()->hasTrait<OpTrait::IsTerminator>());
+             (storedNarrow.contains(original) || !isKept(use));
     });
   }
 }

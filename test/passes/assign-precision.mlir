@@ -194,3 +194,23 @@ func.func @scan(%x: tensor<3x2x4xf32> {sinter.input = "x"}, %v: tensor<4x8xf32> 
   }
   return %y : tensor<2x8xf32>
 }
+
+// -----
+
+// A rounded value is stacked as other users read it; one that is carried is not rounded.
+// CHECK-LABEL: @scan_stacked
+// CHECK: %[[Q:.*]] = sinter.dot_general
+// CHECK-NEXT: %[[Q16:.*]] = sinter.cast %[[Q]] : tensor<2x8xf32> -> tensor<2x8xbf16>
+// CHECK-NEXT: %[[QR:.*]] = sinter.cast %[[Q16]]
+// CHECK-NEXT: %[[AFTER:.*]] = sinter.exp %[[QR]]
+// CHECK-NEXT: sinter.yield %[[AFTER]], %[[QR]]
+func.func @scan_stacked(%w: tensor<8x8xf32> {sinter.input = "w"}, %h: tensor<2x8xf32> {sinter.input = "h"})
+    -> (tensor<2x8xf32> {sinter.output = "y"}, tensor<3x2x8xf32> {sinter.output = "z"}) {
+  %y, %z = sinter.scan trips 3 stacks() initial(%h) whole(%w) : (tensor<2x8xf32>, tensor<8x8xf32>) -> (tensor<2x8xf32>, tensor<3x2x8xf32>) {
+  ^bb0(%before: tensor<2x8xf32>, %weights: tensor<8x8xf32>):
+    %q = sinter.dot_general %before, %weights batch [] x [] contract [1] x [0] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+    %after = sinter.exp %q : tensor<2x8xf32>
+    sinter.yield %after, %q : tensor<2x8xf32>, tensor<2x8xf32>
+  }
+  return %y, %z : tensor<2x8xf32>, tensor<3x2x8xf32>
+}
