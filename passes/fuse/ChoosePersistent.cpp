@@ -84,7 +84,7 @@ private:
       if (isa<ir::AllReduceOp>(op))
         obstacle = "adds up values of several replicas";
       else if (isa<ir::ScanOp>(op))
-        obstacle = "has a scan";
+        obstacle = "has a scan, which --unroll-scans=all would avoid";
       else if (isPlainAttention(op))
         obstacle = "calls a library for attention";
       else if (ir::isContraction(op) && !target->canGenerate(op))
