@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/ScanBody.h"
+#include "passes/Failure.h"
 #include "passes/WithoutReshapes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -90,6 +91,15 @@ planBody(ir::ScanCallOp scan, ConstantPool &pool,
       CommandGraph::build(function, pool, states, scan);
   if (failed(graph))
     return failure();
+  const auto trips = static_cast<int64_t>(scan.getTrips()),
+             commands = static_cast<int64_t>(graph->commands.size());
+  if (trips > kMostScanCommands / std::max<int64_t>(commands, 1)) {
+    scan->getParentOfType<ModuleOp>()->setAttr(
+        kFailureAttr, StringAttr::get(scan.getContext(), kUnsupportedFailure));
+    return scan.emitError() << "a scan of " << trips << " trips of " << commands
+                            << " commands is not supported: at most "
+                            << kMostScanCommands << " commands in all trips";
+  }
   PlannedProgram program = choosePlan(*graph);
   auto body =
       std::make_shared<PlannedBody>(PlannedBody{function,

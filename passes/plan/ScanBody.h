@@ -18,6 +18,9 @@ namespace sinter::passes::plan {
 /// this many bytes. GPU kernels have loads of that size.
 inline constexpr int64_t kSliceAlignment = 16;
 
+/// The most commands of all trips of a scan: the runtime expands them.
+inline constexpr int64_t kMostScanCommands = int64_t(1) << 22;
+
 /// Which results of the function of a body are outputs of its program, in
 /// order. A carried value that is also stacked, and whose last value has no
 /// users, shares the output of the stack: the next trip reads its slice.
@@ -43,7 +46,7 @@ struct PlannedBody {
 };
 
 /// Plans the body of `scan`. Fails with an error if it does not have the form
-/// that the fuse phase leaves.
+/// that the fuse phase leaves, or if its trips have too many commands.
 mlir::FailureOr<std::shared_ptr<PlannedBody>>
 planBody(ir::ScanCallOp scan, ConstantPool &pool,
          const llvm::StringMap<unsigned> &states);

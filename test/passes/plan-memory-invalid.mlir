@@ -84,3 +84,19 @@ func.func @prologue(%a: tensor<4x5xf32> {sinter.input = "a"}, %b: tensor<5x7xf32
   }
   return %y : tensor<4x7xf32>
 }
+
+// -----
+
+func.func @main(%h: tensor<4xf32> {sinter.input = "h"}) -> (tensor<4xf32> {sinter.output = "y"}) {
+  // expected-error @+1 {{a scan of 4194305 trips of 1 commands is not supported: at most 4194304 commands in all trips}}
+  %y = sinter.scan_call @main.scan0 trips 4194305 stacks() initial(%h) whole() : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+func.func private @main.scan0(%h: tensor<4xf32> {sinter.input = "in0"}) -> (tensor<4xf32> {sinter.output = "out0"}) {
+  %0 = sinter.kernel loop(%h) over <[4] views [(d0) -> (d0)]> : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    %1 = sinter.neg %x : tensor<4xf32>
+    sinter.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -201,6 +201,9 @@ TEST_CASE("gradient stream: calls on two streams share no scratch", "[cuda]") {
   call.numReads = 2;
   // Two on the compute stream, and one on the other.
   sample.commands[4] = sample.commands[6] = call;
+  // Commands with the same parameters may share a call.
+  const sinter_matmul other = sample.params;
+  sample.commands[6].matmul.params = &other;
   call.stream = Sample::side;
   sample.commands[5] = call;
   std::vector<uint8_t *> scratch;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Jit.h"
 #include "ir/exec/Exec.h"
+#include "passes/plan/ScanBody.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ExpandScans.h"
 
@@ -416,6 +417,8 @@ module {
 }
 )mlir";
 }
+
+static_assert(passes::plan::kMostScanCommands == rt::mostScanCommands);
 
 TEST_CASE("the body of a scan is stored once, with the places of its values") {
   for (int64_t trips : {1, 2, 3, 4, 7})
