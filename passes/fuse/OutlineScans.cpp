@@ -109,8 +109,9 @@ private:
   LogicalResult replace(ir::ScanOp scan, func::FuncOp parent,
                         SymbolTable &symbols) {
     if (ir::numDevices(getOperation()) > 1)
-      return refuse(scan, "a scan in a program on several devices is not "
-                          "supported; unroll it");
+      return refuse(scan,
+                    "a scan in a program on several devices is not "
+                    "supported; --unroll-scans=all makes straight code of it");
     WalkResult nested =
         scan.getBody().walk([](ir::ScanOp) { return WalkResult::interrupt(); });
     if (nested.wasInterrupted())

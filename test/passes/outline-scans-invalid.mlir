@@ -20,7 +20,7 @@ func.func @nested(%xs: tensor<4x2x8xf32> {sinter.input = "x"}, %h: tensor<8xf32>
 module attributes {sinter.devices = ["sim:0", "cpu"]} {
   func.func @main(%xs: tensor<4x8xf32> {sinter.input = "x"}, %h: tensor<8xf32> {sinter.input = "h"})
       -> (tensor<8xf32> {sinter.output = "last"}) {
-    // expected-error @+1 {{a scan in a program on several devices is not supported; unroll it}}
+    // expected-error @+1 {{a scan in a program on several devices is not supported; --unroll-scans=all makes straight code of it}}
     %sum = sinter.scan trips 4 stacks(%xs) initial(%h) whole() : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%x: tensor<8xf32>, %before: tensor<8xf32>):
       %after = sinter.add %before, %x : tensor<8xf32>

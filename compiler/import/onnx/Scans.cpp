@@ -47,6 +47,12 @@ RankedTensorType ScanBuilder::sliceType(Value stack) {
                                type.getElementType());
 }
 
+Operation *ScanBuilder::firstOp() const {
+  if (before_)
+    return before_->getNextNode();
+  return main_.empty() ? nullptr : &main_.front();
+}
+
 SmallVector<Operation *> ScanBuilder::bodyOps() const {
   SmallVector<Operation *> ops;
   llvm::DenseSet<Operation *> isInBody;
@@ -55,9 +61,7 @@ SmallVector<Operation *> ScanBuilder::bodyOps() const {
     return argument ? argument.getOwner() == block_.get()
                     : isInBody.contains(operand.getDefiningOp());
   };
-  for (Operation *op = before_ ? before_->getNextNode()
-                               : (main_.empty() ? nullptr : &main_.front());
-       op; op = op->getNextNode())
+  for (Operation *op = firstOp(); op; op = op->getNextNode())
     if (llvm::any_of(op->getOperands(), depends)) {
       ops.push_back(op);
       isInBody.insert(op);
@@ -65,11 +69,18 @@ SmallVector<Operation *> ScanBuilder::bodyOps() const {
   return ops;
 }
 
+bool ScanBuilder::isRandom() const {
+  for (Operation *op = firstOp(); op; op = op->getNextNode())
+    if (isa<ir::DropoutOp>(op))
+      return true;
+  return false;
+}
+
 ir::ScanOp ScanBuilder::finish(int64_t trips, bool isReverse,
                                const Operands &operands, ValueRange next,
                                ValueRange slices) {
   SmallVector<Operation *> ops = bodyOps();
-  if (llvm::any_of(ops, llvm::IsaPred<ir::IndexFaultOp>))
+  if (llvm::any_of(ops, llvm::IsaPred<ir::IndexFaultOp>) || isRandom())
     return {};
   Block *body = block_.get();
   for (Operation *op : ops)

@@ -443,6 +443,19 @@ TEST_CASE("loops whose trips differ are unrolled") {
     CHECK(result.count("sinter.scan") == 0);
     CHECK(evaluate(result, {{1, 2}, kTable})[0].floats.size() == 16);
   }
+  SECTION("in what is dropped at random") {
+    LoopModel model(3);
+    model.add("Dropout", {"table"}, "some"); // the same operand in each trip
+    model.add("Add", {"v", "some"}, "s");
+    model.add("Add", {"v", "v"}, "w");
+    Imported result = model.b.importTrain();
+    INFO(result.text() << result.ir());
+    REQUIRE(result.text() == "");
+    CHECK(result.count("sinter.scan") == 0);
+    CHECK(result.count("sinter.dropout") == 3);
+    for (int id = 0; id < 10; ++id) // each trip drops others
+      CHECK(result.count("op_id = " + std::to_string(id) + " ") <= 1);
+  }
   SECTION("in the end of the loop") {
     LoopModel model(6);
     model.b.ints("three", {}, {3});
