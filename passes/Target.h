@@ -108,9 +108,11 @@ public:
 
   /// True when the library call `contraction` can apply all of `postOps`, in
   /// order, to its float32 result before storing it. Without post-ops: whether
-  /// it can store a float32 result of 16-bit operands.
+  /// it can store a float32 result of 16-bit operands. `narrow` is the type to
+  /// which operands of float32 will be rounded, or null.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
-                               llvm::ArrayRef<PostOp> postOps) const = 0;
+                               llvm::ArrayRef<PostOp> postOps,
+                               mlir::FloatType narrow) const = 0;
 
   /// What makes machine code besides the compiler itself.
   virtual Assembler assembler() const { return {}; }

@@ -76,14 +76,15 @@ bool isCalled(Operation *op, const Target *target) {
 } // namespace
 
 bool isApplied(const Target *target, Operation *contraction,
-               ArrayRef<PostOp> postOps) {
+               ArrayRef<PostOp> postOps, FloatType narrow) {
   auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
   bool isBatched = dot && !dot.getLhsBatch().empty();
   bool isGeneral = llvm::all_of(postOps, [](const PostOp &postOp) {
     return exec::traitsOf(postOp.kind).scope == SINTER_POST_SCOPE_ALL;
   });
   return postOps.size() <= exec::kMaxPostOps && (isGeneral || !isBatched) &&
-         (target ? target->canFuseEpilogue(contraction, postOps) : isGeneral);
+         (target ? target->canFuseEpilogue(contraction, postOps, narrow)
+                 : isGeneral);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,9 +38,10 @@ private:
 
 /// True when a call of `contraction` can end with `postOps`. Values are kept
 /// and gradients applied only by products without batch dimensions. Without a
-/// target, only post-ops that just read fit.
+/// target, only post-ops that just read fit. `narrow`: as for
+/// Target::canFuseEpilogue.
 bool isApplied(const Target *target, mlir::Operation *contraction,
-               llvm::ArrayRef<PostOp> postOps);
+               llvm::ArrayRef<PostOp> postOps, mlir::FloatType narrow = {});
 
 /// A relu whose mask the call that computes it may keep.
 struct MaskedRelu {

@@ -192,7 +192,7 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
   SmallVector<PostOp> postOps;
   auto takes = [&](PostOp op) {
     postOps.push_back(op);
-    return isApplied(target, contraction, postOps);
+    return isApplied(target, contraction, postOps, narrow);
   };
   bool isFilterGrad = isa<ir::ConvFilterGradOp>(contraction);
   while (!isFilterGrad && !rounded.count(value)) {
@@ -238,7 +238,7 @@ void Rounding::roundResult(Operation *contraction) {
   // A library that cannot store float32 rounds the result for all users.
   if (target &&
       implementationOf(contraction, target) == Implementation::Library &&
-      !target->canFuseEpilogue(contraction, {})) {
+      !target->canFuseEpilogue(contraction, {}, narrow)) {
     mark(contraction->getResult(0), "the library stores it in 16 bits");
     storedNarrow.insert(contraction->getResult(0));
     return;

@@ -89,8 +89,8 @@ public:
     return isa<ir::GeluOp>(op);
   }
 
-  bool canFuseEpilogue(Operation *,
-                       ArrayRef<passes::PostOp> postOps) const override {
+  bool canFuseEpilogue(Operation *, ArrayRef<passes::PostOp> postOps,
+                       FloatType) const override {
     for (auto [i, postOp] : llvm::enumerate(postOps)) {
       const sinter_post_op_traits &traits = exec::traitsOf(postOp.kind);
       if (traits.scope != SINTER_POST_SCOPE_ALL ||

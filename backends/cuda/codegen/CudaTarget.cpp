@@ -91,15 +91,16 @@ static bool addsUpChannels(ir::ConvOp conv) {
 }
 
 bool NvidiaTarget::canFuseEpilogue(Operation *contraction,
-                                   ArrayRef<passes::PostOp> postOps) const {
+                                   ArrayRef<passes::PostOp> postOps,
+                                   FloatType narrow) const {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
-    return canCallProduct(dot, postOps);
+    return canCallProduct(dot, postOps, narrow);
   auto conv = dyn_cast<ir::ConvOp>(contraction);
   if (conv && !postOps.empty() &&
       postOps.back().kind == exec::PostOpKind::channel_squares &&
       !(libraries.channelSums && addsUpChannels(conv)))
     return false;
-  return canCallConv(contraction, postOps);
+  return canCallConv(contraction, postOps, narrow);
 }
 
 FailureOr<passes::TargetCode>

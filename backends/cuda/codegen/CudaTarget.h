@@ -41,7 +41,8 @@ public:
   bool keepsComposite(mlir::Operation *op,
                       mlir::FloatType narrow) const override;
   bool canFuseEpilogue(mlir::Operation *contraction,
-                       llvm::ArrayRef<passes::PostOp> postOps) const override;
+                       llvm::ArrayRef<passes::PostOp> postOps,
+                       mlir::FloatType narrow) const override;
 
 protected:
   bool isCalled(mlir::Operation *contraction) const override;

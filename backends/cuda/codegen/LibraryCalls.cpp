@@ -26,9 +26,11 @@ uint32_t dtypeOf(Type element, bool isTf32) {
 /// float32 result. Without post-ops the question is about 16-bit operands.
 template <class Call>
 void setTypes(Call &call, Operation *contraction, bool isTf32,
-              ArrayRef<passes::PostOp> postOps) {
+              ArrayRef<passes::PostOp> postOps, FloatType narrow) {
   Type operand =
       ir::tensorType(passes::multiplied(contraction).first).getElementType();
+  if (narrow && operand.isF32())
+    operand = narrow;
   call.dtype = postOps.empty() ? SINTER_BF16 : dtypeOf(operand, isTf32);
   call.outDtype = call.dtype == SINTER_F64 ? SINTER_F64 : SINTER_F32;
 }
@@ -91,7 +93,8 @@ sinter_conv convCall(Operation *op) {
 
 } // namespace
 
-bool canCallProduct(ir::DotGeneralOp dot, ArrayRef<passes::PostOp> postOps) {
+bool canCallProduct(ir::DotGeneralOp dot, ArrayRef<passes::PostOp> postOps,
+                    FloatType narrow) {
   if (postOps.size() > SINTER_MAX_POST_OPS)
     return false;
   auto sizeOf = [](Value value, ArrayRef<int64_t> dims) {
@@ -101,7 +104,7 @@ bool canCallProduct(ir::DotGeneralOp dot, ArrayRef<passes::PostOp> postOps) {
     return size;
   };
   sinter_matmul call{};
-  setTypes(call, dot, dot.getTf32(), postOps);
+  setTypes(call, dot, dot.getTf32(), postOps, narrow);
   call.m = sizeOf(dot.getLhs(), dot.getLhsFree());
   call.n = sizeOf(dot.getRhs(), dot.getRhsFree());
   // Empty sums become zeros before they would be called.
@@ -120,13 +123,14 @@ bool canCallProduct(ir::DotGeneralOp dot, ArrayRef<passes::PostOp> postOps) {
   return productFits(call);
 }
 
-bool canCallConv(Operation *conv, ArrayRef<passes::PostOp> postOps) {
+bool canCallConv(Operation *conv, ArrayRef<passes::PostOp> postOps,
+                 FloatType narrow) {
   if (postOps.size() > SINTER_MAX_POST_OPS ||
       ir::tensorType(conv->getOperand(0)).getRank() >
           SINTER_MAX_SPATIAL_DIMS + 2)
     return false;
   sinter_conv call = convCall(conv);
-  setTypes(call, conv, conv->hasAttr("tf32"), postOps);
+  setTypes(call, conv, conv->hasAttr("tf32"), postOps, narrow);
   setPostOps(call, postOps);
   // More steps need channels last in the filter, too, as only filters of one
   // point have them. What is fused does not depend on the size of the filter.

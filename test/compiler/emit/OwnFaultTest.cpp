@@ -46,8 +46,8 @@ public:
   bool keepsComposite(mlir::Operation *, mlir::FloatType) const override {
     return false;
   }
-  bool canFuseEpilogue(mlir::Operation *,
-                       llvm::ArrayRef<passes::PostOp>) const override {
+  bool canFuseEpilogue(mlir::Operation *, llvm::ArrayRef<passes::PostOp>,
+                       mlir::FloatType) const override {
     return false;
   }
   mlir::FailureOr<passes::TargetCode>

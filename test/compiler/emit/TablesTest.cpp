@@ -35,8 +35,8 @@ public:
   bool keepsComposite(mlir::Operation *, mlir::FloatType) const override {
     return true;
   }
-  bool canFuseEpilogue(mlir::Operation *,
-                       llvm::ArrayRef<passes::PostOp>) const override {
+  bool canFuseEpilogue(mlir::Operation *, llvm::ArrayRef<passes::PostOp>,
+                       mlir::FloatType) const override {
     return false;
   }
   mlir::FailureOr<passes::TargetCode>
