@@ -80,9 +80,9 @@ func.func @relu_of_a_sum(%x: tensor<4x16xf32> {sinter.input = "x"}, %g: tensor<4
 // CPU-NOT: gelu_grad
 func.func @gelu(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {sinter.input = "w"}, %g: tensor<4x2xf32> {sinter.input = "g"}, %v: tensor<2x16xf32> {sinter.input = "v"})
     -> (tensor<4x16xf32> {sinter.output = "y"}, tensor<4x16xf32> {sinter.output = "dx"}) {
-  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] {tf32} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = sinter.gelu tanh %0 : tensor<4x16xf32>
-  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] : (tensor<4x2xf32>, tensor<2x16xf32>) -> tensor<4x16xf32>
+  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] {tf32} : (tensor<4x2xf32>, tensor<2x16xf32>) -> tensor<4x16xf32>
   %3 = sinter.gelu_grad tanh %2, %0 : tensor<4x16xf32>
   return %1, %3 : tensor<4x16xf32>, tensor<4x16xf32>
 }
@@ -96,9 +96,9 @@ func.func @gelu(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {
 // CHECK-NOT: gelu_grad
 func.func @gelu_of_odd_rows(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x12xf32> {sinter.input = "w"}, %g: tensor<4x2xf32> {sinter.input = "g"}, %v: tensor<2x12xf32> {sinter.input = "v"})
     -> (tensor<4x12xf32> {sinter.output = "y"}, tensor<4x12xf32> {sinter.output = "dx"}) {
-  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x12xf32>) -> tensor<4x12xf32>
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] {tf32} : (tensor<4x8xf32>, tensor<8x12xf32>) -> tensor<4x12xf32>
   %1 = sinter.gelu tanh %0 : tensor<4x12xf32>
-  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] : (tensor<4x2xf32>, tensor<2x12xf32>) -> tensor<4x12xf32>
+  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] {tf32} : (tensor<4x2xf32>, tensor<2x12xf32>) -> tensor<4x12xf32>
   %3 = sinter.gelu_grad tanh %2, %0 : tensor<4x12xf32>
   return %1, %3 : tensor<4x12xf32>, tensor<4x12xf32>
 }
@@ -132,4 +132,19 @@ func.func @sum_used_before(%g: tensor<12x16xf32> {sinter.input = "g"}, %w: tenso
   %3 = sinter.add %w, %2 : tensor<12x8xf32>
   %4 = sinter.dot_general %g, %3 batch [] x [] contract [0] x [0] : (tensor<12x16xf32>, tensor<12x8xf32>) -> tensor<16x8xf32>
   return %4 : tensor<16x8xf32>
+}
+
+// Must not fire: the library's GELU is not exact to float32.
+// CHECK-LABEL: @gelu_of_float32
+// CHECK: sinter.library_call matmul(%arg0, %arg1) :
+// CHECK: sinter.gelu tanh
+// CHECK: sinter.tanh
+// CHECK-NOT: gelu_grad
+func.func @gelu_of_float32(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {sinter.input = "w"}, %g: tensor<4x2xf32> {sinter.input = "g"}, %v: tensor<2x16xf32> {sinter.input = "v"})
+    -> (tensor<4x16xf32> {sinter.output = "y"}, tensor<4x16xf32> {sinter.output = "dx"}) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = sinter.gelu tanh %0 : tensor<4x16xf32>
+  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] : (tensor<4x2xf32>, tensor<2x16xf32>) -> tensor<4x16xf32>
+  %3 = sinter.gelu_grad tanh %2, %0 : tensor<4x16xf32>
+  return %1, %3 : tensor<4x16xf32>, tensor<4x16xf32>
 }
