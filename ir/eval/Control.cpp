@@ -80,26 +80,14 @@ LogicalResult sinter::ir::evaluateTrips(Operation *op,
   return evaluate(call, body.getBody().front(), operands, results, evaluation);
 }
 
-static LogicalResult evaluate(Operation *scan, ArrayRef<Tensor> operands,
-                              SmallVectorImpl<Tensor> &results,
-                              Rounding rounding) {
+LogicalResult sinter::ir::evaluateScan(Operation *scan,
+                                       ArrayRef<Tensor> operands,
+                                       SmallVectorImpl<Tensor> &results,
+                                       Rounding rounding) {
   return evaluateTrips(scan, operands, results,
                        [&](Block &body, ArrayRef<Tensor> arguments) {
                          return evaluateBlock(body, arguments, rounding);
                        });
-}
-
-LogicalResult sinter::ir::evaluateScan(ScanOp scan, ArrayRef<Tensor> operands,
-                                       SmallVectorImpl<Tensor> &results,
-                                       Rounding rounding) {
-  return evaluate(scan, operands, results, rounding);
-}
-
-LogicalResult sinter::ir::evaluateScan(ScanCallOp scan,
-                                       ArrayRef<Tensor> operands,
-                                       SmallVectorImpl<Tensor> &results,
-                                       Rounding rounding) {
-  return evaluate(scan, operands, results, rounding);
 }
 
 LogicalResult ScanOp::evaluate(ArrayRef<Tensor> operands,

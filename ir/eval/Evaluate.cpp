@@ -48,10 +48,8 @@ LogicalResult evaluateOp(Operation *op, ArrayRef<Tensor> operands,
                    std::make_move_iterator(values->end()));
     return success();
   }
-  if (auto scan = dyn_cast<ScanOp>(op))
-    return evaluateScan(scan, operands, results, rounding);
-  if (auto scan = dyn_cast<ScanCallOp>(op))
-    return evaluateScan(scan, operands, results, rounding);
+  if (isa<ScanOp, ScanCallOp>(op))
+    return evaluateScan(op, operands, results, rounding);
   if (auto constant = dyn_cast<ConstantOp>(op)) {
     FailureOr<Tensor> value = evaluateConstantOp(constant);
     if (failed(value))

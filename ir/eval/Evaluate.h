@@ -44,11 +44,9 @@ mlir::FailureOr<llvm::SmallVector<Tensor>>
 evaluateBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments,
               Rounding rounding = Rounding::none);
 
-/// The results of a scan: evaluates its body once for each trip.
-mlir::LogicalResult evaluateScan(ScanOp scan, llvm::ArrayRef<Tensor> operands,
-                                 llvm::SmallVectorImpl<Tensor> &results,
-                                 Rounding rounding = Rounding::none);
-mlir::LogicalResult evaluateScan(ScanCallOp scan,
+/// The results of a `sinter.scan` or `sinter.scan_call`: evaluates its body
+/// once for each trip.
+mlir::LogicalResult evaluateScan(mlir::Operation *scan,
                                  llvm::ArrayRef<Tensor> operands,
                                  llvm::SmallVectorImpl<Tensor> &results,
                                  Rounding rounding = Rounding::none);

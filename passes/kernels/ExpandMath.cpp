@@ -10,6 +10,7 @@
 // others, and all of float64, in float64.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/kernels/Constants.h"
 #include "passes/kernels/Float32Functions.h"
 #include "passes/kernels/MathFunctions.h"
 
@@ -85,11 +86,8 @@ struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
       return rewriter.notifyMatchFailure(op,
                                          "already expanded, or not float32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto number = [&](float value) -> Value {
-      TypedAttr attr = b.getF32FloatAttr(value);
-      if (auto vector = dyn_cast<VectorType>(type))
-        attr = DenseElementsAttr::get(vector, value);
-      return b.create<arith::ConstantOp>(attr);
+    auto number = [&](float value) {
+      return constantOf(b, type, b.getF32FloatAttr(value));
     };
     Value x = op.getOperand();
     Value isSmall = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x,

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/kernels/Float32Functions.h"
+#include "passes/kernels/Constants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -19,17 +20,11 @@ Float32Functions::Float32Functions(ImplicitLocOpBuilder &builder, Type type)
 }
 
 Value Float32Functions::number(float value) {
-  TypedAttr attr = b.getF32FloatAttr(value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attr = DenseElementsAttr::get(vector, value);
-  return b.create<arith::ConstantOp>(attr);
+  return constantOf(b, type, b.getF32FloatAttr(value));
 }
 
 Value Float32Functions::integer(int32_t value) {
-  TypedAttr attr = b.getI32IntegerAttr(value);
-  if (auto vector = dyn_cast<VectorType>(bitsType))
-    attr = DenseElementsAttr::get(vector, value);
-  return b.create<arith::ConstantOp>(attr);
+  return constantOf(b, bitsType, b.getI32IntegerAttr(value));
 }
 
 Value Float32Functions::fma(Value x, Value y, Value z) {

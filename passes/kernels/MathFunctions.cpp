@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/kernels/MathFunctions.h"
+#include "passes/kernels/Constants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -33,16 +34,13 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 //===----------------------------------------------------------------------===//
 
 Value MathFunctions::number(double value) {
-  TypedAttr attr = b.getF64FloatAttr(value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attr = DenseElementsAttr::get(vector, value);
-  return b.create<arith::ConstantOp>(attr);
+  return constantOf(b, type, b.getF64FloatAttr(value));
 }
 Value MathFunctions::integer(int64_t value) {
-  TypedAttr attr = b.getI64IntegerAttr(value);
+  Type integers = b.getI64Type();
   if (auto vector = dyn_cast<VectorType>(type))
-    attr = DenseElementsAttr::get(vector.clone(b.getI64Type()), value);
-  return b.create<arith::ConstantOp>(attr);
+    integers = vector.clone(integers);
+  return constantOf(b, integers, b.getI64IntegerAttr(value));
 }
 Value MathFunctions::add(Value x, Value y) {
   return b.create<arith::AddFOp>(x, y);

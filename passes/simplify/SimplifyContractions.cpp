@@ -6,8 +6,6 @@
 #include "passes/ValueBuilder.h"
 #include "passes/simplify/SimplifyPatterns.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -193,7 +191,8 @@ struct PatchesIntoDot : OpRewritePattern<ConvOp> {
                       out = tensorType(op.getResult()).getShape().drop_front(2);
     if (op.getChannelsLast() || op.getGroups() != 1 || shape[1] > kFewChannels)
       return rewriter.notifyMatchFailure(op, "channels or groups do not fit");
-    if (ArrayRef<int64_t>(op.getStrides()) != kernel || product(kernel) == 1 ||
+    if (ArrayRef<int64_t>(op.getStrides()) != kernel ||
+        ShapedType::getNumElements(kernel) == 1 ||
         !areAll(op.getPadsLow(), 0) || !areAll(op.getPadsHigh(), 0) ||
         !areAll(op.getDilations(), 1))
       return rewriter.notifyMatchFailure(op, "windows are not side by side");
@@ -203,7 +202,7 @@ struct PatchesIntoDot : OpRewritePattern<ConvOp> {
 
     ValueBuilder b(rewriter, op.getLoc());
     const int64_t batch = shape[0], channels = shape[1], filters = filter[0],
-                  columns = channels * product(kernel);
+                  columns = channels * ShapedType::getNumElements(kernel);
     const auto rank = static_cast<int64_t>(kernel.size());
     // N C (out kernel).. -> N out.. C kernel..
     SmallVector<int64_t> whole{batch, channels}, split{batch, channels},
@@ -260,10 +259,6 @@ private:
     return broadcast && broadcast.getDims() == ArrayRef<int64_t>{1}
                ? std::pair(add, broadcast.getX())
                : std::pair<AddOp, Value>();
-  }
-  static int64_t product(ArrayRef<int64_t> sizes) {
-    return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
-                           std::multiplies<>());
   }
   static bool areAll(ArrayRef<int64_t> values, int64_t value) {
     return llvm::all_of(values, [&](int64_t v) { return v == value; });

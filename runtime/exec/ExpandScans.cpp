@@ -34,8 +34,8 @@ Status checkValues(const sinter_scan &scan) {
       if (slice->space == SINTER_SPACE_SCAN ||
           slice->sizeBytes != value.last.sizeBytes)
         return Status::invalid("value " + number(i) +
-                               " of the scan lies in itself, or has several "
-                               "sizes");
+                               " of the scan is in the space of scans, or has "
+                               "several sizes");
     if (value.period < 1)
       return Status::invalid("value " + number(i) + " of the scan repeats " +
                              "after " + number(value.period) + " trips");

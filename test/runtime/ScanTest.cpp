@@ -232,7 +232,7 @@ TEST_CASE("scan: damaged tables are refused", "[scan]") {
   refused("lacks a table", [](Sample &s) { s.scan.values = nullptr; });
   for (int64_t trips : {int64_t(0), int64_t(-1), int64_t(1) << 40, INT64_MAX})
     refused("trips of 3 commands", [&](Sample &s) { s.scan.trips = trips; });
-  refused("lies in itself",
+  refused("is in the space of scans",
           [](Sample &s) { s.values[0].middle.space = SINTER_SPACE_SCAN; });
   refused("several sizes", [](Sample &s) { s.values[2].first.sizeBytes = 4; });
   refused("repeats after 0 trips", [](Sample &s) { s.values[1].period = 0; });

@@ -66,29 +66,23 @@ private:
     const auto &params = *command.matmul.params;
     SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
     const bool byLoops = command.matmul.byLoops == 1;
+    if (!byLoops) {
+      LibraryCallResult rows = prepareRowProduct(context_, command, constants);
+      if (!rows.ok() || *rows)
+        return rows;
+    }
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
       if (byLoops)
         return prepareWidened(context_, command, constants, matmulByLoops);
-      if (params.dtype == SINTER_BF16) {
-        LibraryCallResult rows =
-            prepareRowProduct(context_, command, constants);
-        if (!rows.ok() || *rows)
-          return rows;
-      }
       LibraryCallResult native =
           prepareBfloatMatmul(context_, command, constants);
       if (!native.ok() || *native)
         return native;
       return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
     }
-    if (!byLoops && params.dtype == SINTER_F32 &&
-        params.outDtype == SINTER_F32) {
-      LibraryCallResult rows = prepareRowProduct(context_, command, constants);
-      if (!rows.ok() || *rows)
-        return rows;
+    if (!byLoops && params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
       return prepareOneDnnMatmul(context_, command, constants);
-    }
     return preparePlainMatmul(command);
   }
 

@@ -320,6 +320,12 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
                                                  const sinter_command &command,
                                                  const uint8_t *constants) {
   const sinter_matmul &params = *command.matmul.params;
+  const bool isFloat = params.dtype == SINTER_F32,
+             isSameType = params.dtype == params.outDtype;
+  if (!isFloat && params.dtype != SINTER_BF16)
+    return std::unique_ptr<LibraryCall>();
+  if (!isSameType && (isFloat || params.outDtype != SINTER_F32))
+    return std::unique_ptr<LibraryCall>();
   const MatmulShape shape = MatmulShape::simplify(params);
   if (shape.empty() || shape.k == 0 || shape.batchRank > 0 || shape.m > maxRows)
     return std::unique_ptr<LibraryCall>();

@@ -47,12 +47,6 @@ RankedTensorType ScanBuilder::sliceType(Value stack) {
                                type.getElementType());
 }
 
-Operation *ScanBuilder::firstOp() const {
-  if (before_)
-    return before_->getNextNode();
-  return main_.empty() ? nullptr : &main_.front();
-}
-
 SmallVector<Operation *> ScanBuilder::bodyOps() const {
   SmallVector<Operation *> ops;
   llvm::DenseSet<Operation *> isInBody;
@@ -61,7 +55,9 @@ SmallVector<Operation *> ScanBuilder::bodyOps() const {
     return argument ? argument.getOwner() == block_.get()
                     : isInBody.contains(operand.getDefiningOp());
   };
-  for (Operation *op = firstOp(); op; op = op->getNextNode())
+  for (Operation *op = before_ ? before_->getNextNode()
+                               : (main_.empty() ? nullptr : &main_.front());
+       op; op = op->getNextNode())
     if (llvm::any_of(op->getOperands(), depends)) {
       ops.push_back(op);
       isInBody.insert(op);
@@ -69,18 +65,11 @@ SmallVector<Operation *> ScanBuilder::bodyOps() const {
   return ops;
 }
 
-bool ScanBuilder::isRandom() const {
-  for (Operation *op = firstOp(); op; op = op->getNextNode())
-    if (isa<ir::DropoutOp>(op))
-      return true;
-  return false;
-}
-
 ir::ScanOp ScanBuilder::finish(int64_t trips, bool isReverse,
                                const Operands &operands, ValueRange next,
                                ValueRange slices) {
   SmallVector<Operation *> ops = bodyOps();
-  if (llvm::any_of(ops, llvm::IsaPred<ir::IndexFaultOp>) || isRandom())
+  if (llvm::any_of(ops, llvm::IsaPred<ir::IndexFaultOp>))
     return {};
   Block *body = block_.get();
   for (Operation *op : ops)

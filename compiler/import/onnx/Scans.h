@@ -36,16 +36,11 @@ public:
   /// Makes the scan. Each trip yields `next`, the carried values for the trip
   /// after it, and `slices` of the stacked results. Null, without an error, if
   /// an op in the body must not be repeated: a check of indices reports the
-  /// first index out of range of a whole run, and a dropout would drop the same
-  /// elements in each trip.
+  /// first index out of range of a whole run.
   ir::ScanOp finish(int64_t trips, bool isReverse, const Operands &operands,
                     mlir::ValueRange next, mlir::ValueRange slices);
 
 private:
-  /// The first op since the constructor; null if there is none.
-  mlir::Operation *firstOp() const;
-  /// Whether one of the ops since the constructor draws random numbers.
-  bool isRandom() const;
   /// The ops since the constructor that depend on arguments, in order.
   llvm::SmallVector<mlir::Operation *> bodyOps() const;
 
