@@ -845,6 +845,31 @@ func.func @scan_parts(%xs: tensor<3x4xf32>, %h: tensor<4xf32>, %c: tensor<4xf32>
 
 // -----
 
+// Equal stacks are one, as are equal whole operands. A stacked result that is a
+// slice of a stack is that stack.
+// CHECK-LABEL: @scan_equal_parts
+// CHECK-NEXT: %[[R:.*]] = sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole(%arg2) : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<4xf32>, %[[A:.*]]: tensor<4xf32>, %[[W:.*]]: tensor<4xf32>):
+// CHECK-NEXT: %[[SCALED:.*]] = sinter.mul %[[A]], %[[W]]
+// CHECK-NEXT: %[[MOVED:.*]] = sinter.max %[[SCALED]], %[[X]]
+// CHECK-NEXT: %[[SUM:.*]] = sinter.add %[[MOVED]], %[[X]]
+// CHECK-NEXT: sinter.mul %[[SUM]], %[[W]]
+// CHECK: return %[[R]], %arg0
+func.func @scan_equal_parts(%xs: tensor<3x4xf32>, %h: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
+  %last, %same = sinter.scan trips 3 stacks(%xs, %xs) initial(%h) whole(%w, %w)
+      : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
+  ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>, %a: tensor<4xf32>, %v: tensor<4xf32>, %u: tensor<4xf32>):
+    %scaled = sinter.mul %a, %v : tensor<4xf32>
+    %moved = sinter.max %scaled, %x : tensor<4xf32>
+    %sum = sinter.add %moved, %y : tensor<4xf32>
+    %after = sinter.mul %sum, %u : tensor<4xf32>
+    sinter.yield %after, %y : tensor<4xf32>, tensor<4xf32>
+  }
+  return %last, %same : tensor<4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
 // A contraction in the body multiplies the 16-bit floats that it reads.
 // CHECK-LABEL: @scan_widening
 // CHECK-NEXT: sinter.scan trips 3 stacks(%arg0) initial(%arg1) whole(%arg2) : (tensor<3x2x4xbf16>, tensor<2x4xf32>, tensor<4x4xbf16>) -> tensor<2x4xf32>
