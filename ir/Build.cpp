@@ -141,6 +141,18 @@ Value castTo(OpBuilder &b, Location loc, Value v, Type element) {
   return b.create<CastOp>(loc, withElement(type, element), v);
 }
 
+Value sliceAlong(OpBuilder &b, Location loc, Value v, int64_t dim,
+                 int64_t begin, int64_t end) {
+  RankedTensorType type = tensorType(v);
+  if (begin == 0 && end == type.getDimSize(dim))
+    return v;
+  SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1),
+      limits(type.getShape());
+  starts[dim] = begin;
+  limits[dim] = end;
+  return b.create<SliceOp>(loc, v, starts, limits, strides);
+}
+
 Value reduceOver(OpBuilder &b, Location loc, ReduceKind kind, Value v,
                  ArrayRef<int64_t> dims) {
   if (dims.empty())

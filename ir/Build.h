@@ -59,6 +59,9 @@ mlir::Value transposeTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
                         llvm::ArrayRef<int64_t> perm);
 mlir::Value castTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
                    mlir::Type element);
+/// The elements `begin` to `end` - 1 of `v` along `dim`.
+mlir::Value sliceAlong(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
+                       int64_t dim, int64_t begin, int64_t end);
 
 /// Reduces over `dims` (in any order) and removes these dimensions.
 mlir::Value reduceOver(mlir::OpBuilder &b, mlir::Location loc, ReduceKind kind,

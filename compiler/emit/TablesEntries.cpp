@@ -37,6 +37,7 @@ SAME(SINTER_ATTENTION_FORWARD, AttentionDirection::forward);
 SAME(SINTER_ATTENTION_BACKWARD, AttentionDirection::backward);
 SAME(sizeof(sinter_control), kControlBytes);
 SAME(SINTER_MAX_POST_OPS, kMaxPostOps);
+SAME(SINTER_MAX_SCAN_COMMANDS, kMaxScanCommands);
 #undef SAME
 
 /// The exec dialect has the same offsets of the control block's fields.

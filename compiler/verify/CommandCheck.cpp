@@ -248,11 +248,6 @@ CommandCheck::check(const ObservedCommand &command) {
                    : checkFusion(command, what.fusion);
 }
 
-static int64_t sliceOfTrip(ir::ScanCallOp scan, int64_t trip) {
-  return scan.getReverse() ? static_cast<int64_t>(scan.getTrips()) - 1 - trip
-                           : trip;
-}
-
 /// The arguments of the body are what the commands before have computed.
 /// False if one has not run.
 bool CommandCheck::beginTrip(const CommandFusion &what) {
@@ -274,7 +269,7 @@ bool CommandCheck::beginTrip(const CommandFusion &what) {
   }
   auto body = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       scan, scan.getBodyAttr());
-  const int64_t slice = sliceOfTrip(scan, what.trip);
+  const int64_t slice = scan.sliceOfTrip(what.trip);
   for (size_t i = 0; i < stacks; ++i)
     arguments[i] = ir::sliceOfStack(arguments[i],
                                     ir::tensorType(body.getArgument(i)), slice);
@@ -292,7 +287,7 @@ void CommandCheck::endTrip(const CommandFusion &what) {
     if (value && i < carried)
       scanResults[i] = std::move(*value);
     else if (value)
-      ir::setSliceOfStack(scanResults[i], *value, sliceOfTrip(scan, what.trip));
+      ir::setSliceOfStack(scanResults[i], *value, scan.sliceOfTrip(what.trip));
   }
   if (what.trip + 1 == static_cast<int64_t>(scan.getTrips()))
     for (auto [result, value] : llvm::zip_equal(scan.getOutputs(), scanResults))

@@ -59,6 +59,8 @@ mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
 /// The most post-ops of a contraction (SINTER_MAX_POST_OPS of abi.h).
 inline constexpr unsigned kMaxPostOps = 6;
+/// The most commands of all trips of a scan: the runtime expands them.
+inline constexpr int64_t kMaxScanCommands = 1 << 22;
 
 /// The row of `kind` in sinter/post_ops.h.
 const sinter_post_op_traits &traitsOf(PostOpKind kind);
@@ -84,8 +86,11 @@ inline int64_t ticketOffset(int64_t stream) {
 }
 
 /// The bytes of the scratch of a scan: the arena of its body, and two places
-/// for each of the `outputs` (ScanOutputAttrs) of kind last.
-int64_t scanScratchBytes(ProgramOp body, mlir::ArrayAttr outputs);
+/// for each of the `outputs` (ScanOutputAttrs) of kind last. `types` are the
+/// TypeAttrs of the outputs.
+int64_t scanScratchBytes(int64_t arenaBytes,
+                         mlir::ArrayRef<mlir::Attribute> types,
+                         mlir::ArrayAttr outputs);
 
 /// Describes the index checks in the last output of the program; null if there
 /// are none.

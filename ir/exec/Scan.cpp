@@ -20,13 +20,13 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
-int64_t exec::scanScratchBytes(ProgramOp body, ArrayAttr outputs) {
-  int64_t total = alignedBytes(static_cast<int64_t>(body.getArenaBytes()));
+int64_t exec::scanScratchBytes(int64_t arenaBytes, ArrayRef<Attribute> types,
+                               ArrayAttr outputs) {
+  int64_t total = alignedBytes(arenaBytes);
   for (auto [output, type] :
-       llvm::zip_equal(outputs.getAsRange<ScanOutputAttr>(),
-                       body.getOutputTypes().getAsRange<TypeAttr>()))
+       llvm::zip_equal(outputs.getAsRange<ScanOutputAttr>(), types))
     if (output.getKind() == ScanOutputKind::last)
-      total += 2 * alignedBytes(sizeBytes(type.getValue()));
+      total += 2 * alignedBytes(sizeBytes(cast<TypeAttr>(type).getValue()));
   return total;
 }
 
@@ -113,7 +113,9 @@ LogicalResult ScanOp::verifySymbolUses(SymbolTableCollection &symbols) {
                              attr.getKind() == ScanOutputKind::slice)))
       return failure();
   const int64_t scratch = bufferOp(getScratch()).getSlice().getSize(),
-                needed = scanScratchBytes(body, getBodyOutputs());
+                needed = scanScratchBytes(
+                    static_cast<int64_t>(body.getArenaBytes()),
+                    body.getOutputTypes().getValue(), getBodyOutputs());
   if (scratch < needed)
     return emitOpError() << "has a scratch of " << scratch
                          << " bytes, expected at least " << needed;

@@ -16,6 +16,20 @@ class Sinter_ScanBase<string mnemonic, list<Trait> traits>
   let results = (outs Variadic<Sinter_Tensor>:$outputs);
   let hasVerifier = 1;
   code scanMethods = [{
+    /// The operands are stacks, then initial values, then whole operands. The
+    /// arguments of the body have the same numbers.
+    unsigned numStacks() { return getStacks().size(); }
+    unsigned numCarried() { return getInitial().size(); }
+    unsigned firstCarried() { return numStacks(); }
+    unsigned firstWhole() { return numStacks() + numCarried(); }
+    bool isStack(unsigned number) { return number < numStacks(); }
+    bool isCarried(unsigned number) {
+      return number >= firstCarried() && number < firstWhole();
+    }
+    /// The slice of the stacks that trip `trip` has.
+    int64_t sliceOfTrip(int64_t trip) {
+      return getReverse() ? static_cast<int64_t>(getTrips()) - 1 - trip : trip;
+    }
     /// The carried values after the last trip.
     ::mlir::ResultRange getLast() {
       return getOutputs().take_front(getInitial().size());
@@ -28,7 +42,7 @@ class Sinter_ScanBase<string mnemonic, list<Trait> traits>
 }
 
 def Sinter_ScanOp : Sinter_ScanBase<"scan", [IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_NotDifferentiable]> {
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
   let summary = "repeat a body a fixed number of times";
   let description = [{
     Runs the body `trips` times, one trip after the other. The arguments of the body are, in order: slice t of each
@@ -60,9 +74,10 @@ def Sinter_ScanOp : Sinter_ScanBase<"scan", [IsolatedFromAbove, SingleBlock,
     `:` functional-type(operands, $outputs) $body
   }];
   let extraClassDeclaration = scanMethods # [{
-    /// The slice of the stacks that trip `trip` has.
-    int64_t sliceOfTrip(int64_t trip) {
-      return getReverse() ? static_cast<int64_t>(getTrips()) - 1 - trip : trip;
+    /// Whether a whole operand with this value is copied into the body, so that
+    /// what is computed from it folds there: splats and small constants.
+    static bool copiesIntoBody(::mlir::ElementsAttr value) {
+      return value.isSplat() || value.getNumElements() <= 16;
     }
   }];
 }

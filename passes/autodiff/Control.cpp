@@ -37,8 +37,7 @@ class ScanGradient {
 public:
   ScanGradient(ScanOp scan, OpGradient &g)
       : scan(scan), g(g), body(scan.getBody().front()),
-        numStacks(scan.getStacks().size()),
-        numCarried(scan.getInitial().size()) {}
+        numStacks(scan.numStacks()), numCarried(scan.numCarried()) {}
 
   void build() {
     findActive();
@@ -149,7 +148,7 @@ private:
     SmallVector<std::pair<Value, Value>> wholeArguments;
     wholes = std::make_unique<Block>();
     for (auto [i, whole] : llvm::enumerate(scan.getWhole()))
-      map.map(body.getArgument(numStacks + numCarried + i),
+      map.map(body.getArgument(scan.firstWhole() + i),
               wholes->addArgument(whole.getType(), g.loc));
     for (Operation &op : body.without_terminator())
       b.clone(op, map);
@@ -184,18 +183,18 @@ private:
     SmallVector<Value> next, slices;
     for (auto [argument, grad] : llvm::zip_equal(wanted, *grads)) {
       unsigned number = argument.getArgNumber();
-      if (number < numStacks) {
+      if (scan.isStack(number)) {
         if (grad) {
           slices.push_back(grad);
           outputs[number] = {Output::slice, slices.size() - 1};
         }
-      } else if (number < numStacks + numCarried) {
+      } else if (scan.isCarried(number)) {
         next.push_back(grad ? grad : zerosLike(b, g.loc, map.lookup(argument)));
         outputs[number] = {Output::last, next.size() - 1};
       }
     }
     for (auto [argument, grad] : llvm::zip_equal(wanted, *grads))
-      if (argument.getArgNumber() >= numStacks + numCarried && grad)
+      if (argument.getArgNumber() >= scan.firstWhole() && grad)
         addSum(b, argument.getArgNumber(), grad, next, slices);
     b.create<YieldOp>(g.loc, concatenated(next, slices));
     for (BlockArgument argument : wholes->getArguments())

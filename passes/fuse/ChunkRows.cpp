@@ -206,11 +206,9 @@ private:
                                     ir::scalarI64(b, loc, i),
                                     static_cast<uint64_t>(where.dim));
     }
-    SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1),
-        limits(type.getShape());
-    starts[where.dim] = i * chunks.rows * where.inner;
-    limits[where.dim] = starts[where.dim] + rowsOfChunk(i) * where.inner;
-    return b.create<ir::SliceOp>(loc, stored, starts, limits, strides);
+    const int64_t begin = i * chunks.rows * where.inner;
+    return ir::sliceAlong(b, loc, stored, where.dim, begin,
+                          begin + rowsOfChunk(i) * where.inner);
   }
 
   /// The whole of `result` from its parts. Its readers wait for all of the last

@@ -8,6 +8,7 @@
 // programs on several devices are refused; they must have been unrolled.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Build.h"
 #include "ir/Remarks.h"
 #include "passes/Failure.h"
 #include "passes/Passes.h"
@@ -69,13 +70,9 @@ void takeFromStack(ir::ScanCallOp call, func::FuncOp body) {
     Value stack = call.getOutputs()[stacked];
     OpBuilder builder(call->getContext());
     builder.setInsertionPointAfter(call);
-    auto type = ir::tensorType(stack);
-    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-        strides(type.getRank(), 1);
-    starts[0] = call.getReverse() ? 0 : trips - 1;
-    limits[0] = starts[0] + 1;
-    Value slice = builder.create<ir::SliceOp>(call.getLoc(), stack, starts,
-                                              limits, strides);
+    const int64_t last = call.sliceOfTrip(trips - 1);
+    Value slice =
+        ir::sliceAlong(builder, call.getLoc(), stack, 0, last, last + 1);
     call.getLast()[i].replaceAllUsesWith(builder.create<ir::ReshapeOp>(
         call.getLoc(), call.getLast()[i].getType(), slice));
   }

@@ -369,15 +369,7 @@ private:
     }
 
     Value read(Value value, int64_t dim, ArrayRef<int64_t> shape) {
-      RankedTensorType type = ir::tensorType(value);
-      if (end - begin < type.getDimSize(dim)) {
-        SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-            strides(type.getRank(), 1);
-        starts[dim] = begin;
-        limits[dim] = end;
-        value = builder.create<ir::SliceOp>(value.getLoc(), value, starts,
-                                            limits, strides);
-      }
+      value = ir::sliceAlong(builder, value.getLoc(), value, dim, begin, end);
       // A reshape that exists is used again, so that reductions of one value
       // have the same operand and can share a kernel.
       Operation *next = &*builder.getInsertionPoint();

@@ -48,16 +48,13 @@ void split(ir::CumulativeOp op, int64_t part) {
   RankedTensorType type = op.getType();
   int64_t axis = op.getAxis(), size = type.getDimSize(axis);
   int64_t count = (size - 1) / part; // of parts that another one follows
-  SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1),
-      limits(type.getShape()), cut(type.getShape());
-  if (op.getReverse())
-    starts[axis] = size - count * part;
-  else
-    limits[axis] = count * part;
+  SmallVector<int64_t> cut(type.getShape());
   cut[axis] = part;
   cut.insert(cut.begin() + axis, count);
-  Value sums =
-      builder.create<ir::SliceOp>(loc, op.getX(), starts, limits, strides);
+  Value sums = op.getReverse() ? ir::sliceAlong(builder, loc, op.getX(), axis,
+                                                size - count * part, size)
+                               : ir::sliceAlong(builder, loc, op.getX(), axis,
+                                                0, count * part);
   sums = ir::reshapeTo(builder, loc, sums, cut);
   Type element = type.getElementType();
   if (element.isF16() || element.isBF16()) // not rounded on the way

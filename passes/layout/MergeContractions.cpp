@@ -261,14 +261,12 @@ void Siblings::merge() {
     bias = ir::castTo(builder, loc, bias, type.getElementType());
     all = builder.create<ir::AddOp>(loc, bias, all);
   }
-  RankedTensorType type = ir::tensorType(all);
-  SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-      strides(type.getRank(), 1);
+  const int64_t last = ir::tensorType(all).getRank() - 1;
+  int64_t begin = 0;
   for (auto [value, width] : llvm::zip_equal(values, widths)) {
-    limits.back() = starts.back() + width;
-    Value part = builder.create<ir::SliceOp>(loc, all, starts, limits, strides);
-    starts.back() = limits.back();
-    value.replaceAllUsesWith(part);
+    value.replaceAllUsesWith(
+        ir::sliceAlong(builder, loc, all, last, begin, begin + width));
+    begin += width;
   }
   for (Operation *user : llvm::reverse(users))
     user->erase();

@@ -18,25 +18,21 @@ namespace {
 /// operands, and its writes are the results that are outputs of the body.
 void describeOperands(ir::ScanCallOp scan, PlannedBody &body) {
   MLIRContext *context = scan.getContext();
-  const size_t stacks = scan.getStacks().size(),
-               carried = scan.getInitial().size();
   SmallVector<Attribute> inputs, outputs;
-  for (size_t i = 0; i < scan->getNumOperands(); ++i) {
-    auto read = static_cast<int64_t>(i);
-    bool isCarried = i >= stacks && i < stacks + carried;
-    inputs.push_back(exec::ScanInputAttr::get(
-        context,
-        i < stacks  ? exec::ScanInputKind::slice
-        : isCarried ? exec::ScanInputKind::carried
-                    : exec::ScanInputKind::whole,
-        read,
-        isCarried ? int64_t(body.outputs.outputOf[i - stacks]) : int64_t(-1)));
+  for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
+    auto kind = scan.isStack(i)     ? exec::ScanInputKind::slice
+                : scan.isCarried(i) ? exec::ScanInputKind::carried
+                                    : exec::ScanInputKind::whole;
+    int64_t output = -1;
+    if (scan.isCarried(i))
+      output = body.outputs.outputOf[i - scan.firstCarried()];
+    inputs.push_back(exec::ScanInputAttr::get(context, kind, i, output));
   }
   for (auto [write, result] : llvm::enumerate(body.outputs.results))
     outputs.push_back(exec::ScanOutputAttr::get(
         context,
-        result < carried ? exec::ScanOutputKind::last
-                         : exec::ScanOutputKind::slice,
+        result < scan.numCarried() ? exec::ScanOutputKind::last
+                                   : exec::ScanOutputKind::slice,
         static_cast<int64_t>(write)));
   body.scanInputs = ArrayAttr::get(context, inputs);
   body.scanOutputs = ArrayAttr::get(context, outputs);
@@ -52,7 +48,7 @@ bool hasAlignedSlices(Type stack) {
 
 ScanOutputs::ScanOutputs(ir::ScanCallOp scan, func::FuncOp body) {
   auto values = body.getBody().front().getTerminator()->getOperands();
-  const size_t carried = scan.getInitial().size();
+  const unsigned carried = scan.numCarried();
   SmallVector<unsigned> stackOf(values.size());
   for (unsigned result = 0; result < values.size(); ++result) {
     stackOf[result] = result;
@@ -93,12 +89,13 @@ planBody(ir::ScanCallOp scan, ConstantPool &pool,
     return failure();
   const auto trips = static_cast<int64_t>(scan.getTrips()),
              commands = static_cast<int64_t>(graph->commands.size());
-  if (trips > kMostScanCommands / std::max<int64_t>(commands, 1)) {
+  if (trips > exec::kMaxScanCommands / std::max<int64_t>(commands, 1)) {
     scan->getParentOfType<ModuleOp>()->setAttr(
         kFailureAttr, StringAttr::get(scan.getContext(), kUnsupportedFailure));
-    return scan.emitError() << "a scan of " << trips << " trips of " << commands
-                            << " commands is not supported: at most "
-                            << kMostScanCommands << " commands in all trips";
+    return scan.emitError()
+           << "a scan of " << trips << " trips of " << commands
+           << " commands is not supported: at most " << exec::kMaxScanCommands
+           << " commands in all trips";
   }
   PlannedProgram program = choosePlan(*graph);
   auto body =
@@ -110,14 +107,9 @@ planBody(ir::ScanCallOp scan, ConstantPool &pool,
                                                 {},
                                                 0});
   describeOperands(scan, *body);
-  body->scratchBytes = exec::alignedBytes(body->program.layout.bytes.front());
-  for (auto [output, type] :
-       llvm::zip_equal(body->scanOutputs.getAsRange<exec::ScanOutputAttr>(),
-                       body->graph.outputTypes))
-    if (output.getKind() == exec::ScanOutputKind::last)
-      body->scratchBytes +=
-          2 *
-          exec::alignedBytes(exec::sizeBytes(cast<TypeAttr>(type).getValue()));
+  body->scratchBytes =
+      exec::scanScratchBytes(body->program.layout.bytes.front(),
+                             body->graph.outputTypes, body->scanOutputs);
   return body;
 }
 

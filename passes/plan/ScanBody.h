@@ -18,9 +18,6 @@ namespace sinter::passes::plan {
 /// this many bytes. GPU kernels have loads of that size.
 inline constexpr int64_t kSliceAlignment = 16;
 
-/// The most commands of all trips of a scan: the runtime expands them.
-inline constexpr int64_t kMostScanCommands = int64_t(1) << 22;
-
 /// Which results of the function of a body are outputs of its program, in
 /// order. A carried value that is also stacked, and whose last value has no
 /// users, shares the output of the stack: the next trip reads its slice.

@@ -21,11 +21,6 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Constants of at most this many elements, and splats, belong into the body.
-constexpr int64_t kMaxCopied = 16;
-
-unsigned numStacks(ScanOp scan) { return scan.getStacks().size(); }
-unsigned numCarried(ScanOp scan) { return scan.getInitial().size(); }
 Block &bodyOf(ScanOp scan) { return scan.getBody().front(); }
 
 /// The argument of the body for operand `number` of the scan.
@@ -37,25 +32,19 @@ OperandRange yieldedBy(ScanOp scan) {
   return bodyOf(scan).getTerminator()->getOperands();
 }
 
-/// Whether operand `number` of the scan is a carried value.
-bool isCarried(ScanOp scan, unsigned number) {
-  return number >= numStacks(scan) &&
-         number < numStacks(scan) + numCarried(scan);
-}
-
 void eraseOperand(ScanOp scan, unsigned number) {
   bodyOf(scan).eraseArgument(number);
-  if (number < numStacks(scan))
+  if (scan.isStack(number))
     scan.getStacksMutable().erase(number);
   else
-    scan.getWholeMutable().erase(number - numStacks(scan) - numCarried(scan));
+    scan.getWholeMutable().erase(number - scan.firstWhole());
 }
 
 /// Drops operands that the body does not read; false if it reads all.
 bool dropUnusedOperands(RewriterBase &rewriter, ScanOp scan) {
   SmallVector<unsigned> unused;
   for (unsigned i = 0; i < scan->getNumOperands(); ++i)
-    if (!isCarried(scan, i) && argumentOf(scan, i).use_empty())
+    if (!scan.isCarried(i) && argumentOf(scan, i).use_empty())
       unused.push_back(i);
   if (unused.empty())
     return false;
@@ -87,20 +76,21 @@ struct MergeEqualParts : OpRewritePattern<ScanOp> {
     llvm::DenseMap<std::pair<Value, unsigned>, unsigned> first;
     for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
       BlockArgument argument = argumentOf(scan, i);
-      if (isCarried(scan, i) || argument.use_empty())
+      if (scan.isCarried(i) || argument.use_empty())
         continue;
       auto [found, isNew] = first.try_emplace(
-          {scan->getOperand(i), unsigned(i < numStacks(scan))}, i);
+          {scan->getOperand(i), unsigned(scan.isStack(i))}, i);
       if (isNew)
         continue;
       rewriter.replaceAllUsesWith(argument, argumentOf(scan, found->second));
       changed = true;
     }
     llvm::DenseMap<Value, Value> stacked;
-    for (unsigned i = 0; i < numStacks(scan); ++i)
+    for (unsigned i = 0; i < scan.numStacks(); ++i)
       stacked[argumentOf(scan, i)] = scan.getStacks()[i];
-    for (auto [result, value] : llvm::zip_equal(
-             scan.getStacked(), yieldedBy(scan).drop_front(numCarried(scan)))) {
+    for (auto [result, value] :
+         llvm::zip_equal(scan.getStacked(),
+                         yieldedBy(scan).drop_front(scan.numCarried()))) {
       auto [found, isNew] = stacked.try_emplace(value, result);
       if (isNew || result.use_empty())
         continue;
@@ -122,14 +112,13 @@ struct ConstantsIntoBody : OpRewritePattern<ScanOp> {
     for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
       auto constant = scan->getOperand(i).getDefiningOp<ConstantOp>();
       BlockArgument argument = argumentOf(scan, i);
-      if (isCarried(scan, i) || !constant || argument.use_empty())
+      if (scan.isCarried(i) || !constant || argument.use_empty())
         continue;
       auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
       ElementsAttr value;
       if (splat)
         value = splat.resizeSplat(cast<ShapedType>(argument.getType()));
-      else if (i >= numStacks(scan) &&
-               constant.getType().getNumElements() <= kMaxCopied)
+      else if (!scan.isStack(i) && ScanOp::copiesIntoBody(constant.getValue()))
         value = constant.getValue();
       else
         continue;
@@ -151,7 +140,7 @@ struct WideningIntoBody : OpRewritePattern<ScanOp> {
     for (unsigned i = 0; i < scan->getNumOperands(); ++i) {
       Value narrow = widened(scan->getOperand(i));
       BlockArgument argument = argumentOf(scan, i);
-      if (isCarried(scan, i) || !narrow || argument.use_empty())
+      if (scan.isCarried(i) || !narrow || argument.use_empty())
         continue;
       auto wide = cast<RankedTensorType>(argument.getType());
       rewriter.setInsertionPointToStart(&bodyOf(scan));
@@ -192,7 +181,7 @@ struct GatherOfTrip : OpRewritePattern<ScanOp> {
   LogicalResult matchAndRewrite(ScanOp scan,
                                 PatternRewriter &rewriter) const override {
     const auto trips = static_cast<int64_t>(scan.getTrips());
-    const unsigned firstWhole = numStacks(scan) + numCarried(scan);
+    const unsigned firstWhole = scan.firstWhole();
     for (auto gather : bodyOf(scan).getOps<GatherOp>()) {
       auto x = dyn_cast<BlockArgument>(gather.getX());
       Value index = gather.getIndices();
@@ -201,7 +190,7 @@ struct GatherOfTrip : OpRewritePattern<ScanOp> {
       auto number = dyn_cast<BlockArgument>(index);
       const auto axis = static_cast<int64_t>(gather.getAxis());
       if (!x || !number || x.getArgNumber() < firstWhole ||
-          number.getArgNumber() >= numStacks(scan) ||
+          !scan.isStack(number.getArgNumber()) ||
           tensorType(number).getRank() != 0 ||
           tensorType(x).getDimSize(axis) < trips ||
           !countsTrips(scan.getStacks()[number.getArgNumber()]))
@@ -217,17 +206,13 @@ struct GatherOfTrip : OpRewritePattern<ScanOp> {
   static void replace(PatternRewriter &rewriter, ScanOp scan, GatherOp gather,
                       Value x, int64_t axis) {
     RankedTensorType type = tensorType(x);
-    SmallVector<int64_t> perm{axis}, limits(type.getShape());
+    SmallVector<int64_t> perm{axis};
     llvm::append_range(perm, allDimsBut(type.getRank(), axis));
-    limits[axis] = static_cast<int64_t>(scan.getTrips());
-    if (limits[axis] < type.getDimSize(axis))
-      x = rewriter.create<SliceOp>(gather.getLoc(), withShape(type, limits), x,
-                                   SmallVector<int64_t>(type.getRank(), 0),
-                                   limits,
-                                   SmallVector<int64_t>(type.getRank(), 1));
+    x = sliceAlong(rewriter, gather.getLoc(), x, axis, 0,
+                   static_cast<int64_t>(scan.getTrips()));
     Value stack = transposeTo(rewriter, gather.getLoc(), x, perm);
     BlockArgument slice = bodyOf(scan).insertArgument(
-        numStacks(scan),
+        scan.numStacks(),
         withShape(type, tensorType(stack).getShape().drop_front()),
         gather.getLoc());
     rewriter.modifyOpInPlace(scan,
@@ -245,8 +230,8 @@ struct UnchangedIntoWhole : OpRewritePattern<ScanOp> {
   LogicalResult matchAndRewrite(ScanOp scan,
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
-    for (unsigned i = 0; i < numCarried(scan); ++i) {
-      BlockArgument argument = argumentOf(scan, numStacks(scan) + i);
+    for (unsigned i = 0; i < scan.numCarried(); ++i) {
+      BlockArgument argument = argumentOf(scan, scan.firstCarried() + i);
       Value initial = scan.getInitial()[i];
       bool isRead = !argument.hasOneUse() || !scan.getLast()[i].use_empty();
       if (yieldedBy(scan)[i] != argument || !isRead)
@@ -287,8 +272,8 @@ llvm::DenseSet<Value> liveValues(ScanOp scan) {
       continue;
     }
     unsigned number = cast<BlockArgument>(value).getArgNumber();
-    if (isCarried(scan, number))
-      need(yieldedBy(scan)[number - numStacks(scan)]);
+    if (scan.isCarried(number))
+      need(yieldedBy(scan)[number - scan.firstCarried()]);
   }
   return live;
 }
@@ -300,7 +285,7 @@ struct DropDeadResults : OpRewritePattern<ScanOp> {
   LogicalResult matchAndRewrite(ScanOp scan,
                                 PatternRewriter &rewriter) const override {
     llvm::DenseSet<Value> live = liveValues(scan);
-    const unsigned stacks = numStacks(scan), carried = numCarried(scan);
+    const unsigned stacks = scan.numStacks(), carried = scan.numCarried();
     SmallVector<unsigned> keptResults;
     llvm::BitVector deadArguments(bodyOf(scan).getNumArguments());
     for (unsigned i = 0; i < scan->getNumResults(); ++i) {
@@ -362,7 +347,7 @@ bool isWorthHoisting(Operation *op) {
 } // namespace
 
 bool hoistInvariants(RewriterBase &rewriter, ScanOp scan) {
-  const unsigned numVarying = numStacks(scan) + numCarried(scan);
+  const unsigned numVarying = scan.firstWhole();
   // Values of the body -> those outside.
   IRMapping outside;
   llvm::SmallSetVector<Operation *, 8> hoisted;

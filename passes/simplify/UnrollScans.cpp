@@ -34,14 +34,8 @@ int64_t tripsOf(ScanOp scan) { return static_cast<int64_t>(scan.getTrips()); }
 /// Slice `index` of `stack`, without its first dimension.
 Value sliceOf(OpBuilder &b, Location loc, Value stack, int64_t index) {
   RankedTensorType type = tensorType(stack);
-  SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-      strides(type.getRank(), 1), shape(type.getShape());
-  starts[0] = index;
-  limits[0] = index + 1;
-  shape[0] = 1;
-  Value slice = b.create<SliceOp>(loc, withShape(type, shape), stack, starts,
-                                  limits, strides);
-  return reshapeTo(b, loc, slice, ArrayRef(shape).drop_front());
+  return reshapeTo(b, loc, sliceAlong(b, loc, stack, 0, index, index + 1),
+                   type.getShape().drop_front());
 }
 
 /// The slices as one value, with a new first dimension.
@@ -60,8 +54,7 @@ Value stackOf(OpBuilder &b, Location loc, ArrayRef<Value> slices) {
 void unroll(ScanOp scan) {
   OpBuilder b(scan);
   Block &body = scan.getBody().front();
-  const size_t stacks = scan.getStacks().size(),
-               carried = scan.getInitial().size();
+  const unsigned carried = scan.numCarried();
   Operation *before = scan->getPrevNode();
   Rewrite rewrite("unroll scan", scan.getOperation());
   SmallVector<Value> values(scan.getInitial());
@@ -73,9 +66,9 @@ void unroll(ScanOp scan) {
     for (auto [i, stack] : llvm::enumerate(scan.getStacks()))
       map.map(body.getArgument(i), sliceOf(b, scan.getLoc(), stack, index));
     for (auto [i, value] : llvm::enumerate(values))
-      map.map(body.getArgument(stacks + i), value);
+      map.map(body.getArgument(scan.firstCarried() + i), value);
     for (auto [i, value] : llvm::enumerate(scan.getWhole()))
-      map.map(body.getArgument(stacks + carried + i), value);
+      map.map(body.getArgument(scan.firstWhole() + i), value);
     for (Operation &op : body.without_terminator())
       b.clone(op, map);
     Operation *yield = body.getTerminator();

@@ -145,8 +145,8 @@ Status sinter::rt::checkScan(const sinter_artifact &artifact,
   const sinter_scan &scan = *command.scan.params;
   if ((scan.numCommands && !scan.commands) || (scan.numValues && !scan.values))
     return Status::invalid("has a scan that lacks a table");
-  if (scan.trips < 1 ||
-      scan.trips > mostScanCommands / std::max<int64_t>(scan.numCommands, 1))
+  if (scan.trips < 1 || scan.trips > SINTER_MAX_SCAN_COMMANDS /
+                                         std::max<int64_t>(scan.numCommands, 1))
     return Status::invalid("has a scan of " + number(scan.trips) +
                            " trips of " + number(scan.numCommands) +
                            " commands");

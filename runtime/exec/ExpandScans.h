@@ -18,9 +18,6 @@
 
 namespace sinter::rt {
 
-/// The most commands of all trips of one scan.
-inline constexpr int64_t mostScanCommands = int64_t(1) << 22;
-
 /// What `slice`, of a command in the body of `scan`, is in trip `trip`.
 sinter_slice sliceInTrip(const sinter_scan &scan, const sinter_slice &slice,
                          int64_t trip);

@@ -12,18 +12,6 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Constants of at most this many elements, and splats, are copied into the
-/// body, so that what is computed from them can be folded there.
-static constexpr int64_t kMaxCopied = 16;
-
-static ir::ConstantOp copiedConstant(Value value) {
-  auto constant = value.getDefiningOp<ir::ConstantOp>();
-  bool isSmall =
-      constant && (isa<SplatElementsAttr>(constant.getValue()) ||
-                   constant.getType().getNumElements() <= kMaxCopied);
-  return isSmall ? constant : ir::ConstantOp();
-}
-
 ScanBuilder::ScanBuilder(NodeImport &n)
     : n(n), main_(*n.b.getInsertionBlock()),
       before_(main_.empty() ? nullptr : &main_.back()),
@@ -90,7 +78,8 @@ ir::ScanOp ScanBuilder::finish(int64_t trips, bool isReverse,
       return;
     Value &copy = inside[value];
     if (!copy) {
-      if (ir::ConstantOp constant = copiedConstant(value)) {
+      auto constant = value.getDefiningOp<ir::ConstantOp>();
+      if (constant && ir::ScanOp::copiesIntoBody(constant.getValue())) {
         copy = inner.clone(*constant)->getResult(0);
       } else {
         copy = body->addArgument(value.getType(), value.getLoc());

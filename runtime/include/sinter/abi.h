@@ -25,6 +25,7 @@ extern "C" {
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
 #define SINTER_MAX_POST_OPS 6
+#define SINTER_MAX_SCAN_COMMANDS 0x400000 /* of all trips of a scan */
 
 /* Element types. BOOL is one byte holding 0 or 1. */
 typedef enum sinter_dtype {

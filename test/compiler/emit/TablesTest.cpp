@@ -418,8 +418,6 @@ module {
 )mlir";
 }
 
-static_assert(passes::plan::kMostScanCommands == rt::mostScanCommands);
-
 TEST_CASE("the body of a scan is stored once, with the places of its values") {
   for (int64_t trips : {1, 2, 3, 4, 7})
     for (bool isReverse : {false, true}) {
