@@ -16,6 +16,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 using namespace sinter::rt;
 
@@ -250,6 +254,16 @@ std::string sinter::rt::cpuModelName() {
   return name.empty() ? "unknown" : name;
 }
 
+/// arch_prctl(2), ARCH_REQ_XCOMP_PERM of Linux.
+bool sinter::rt::requestTileRegisters() {
+#if defined(__linux__)
+  constexpr int requestPermission = 0x1023, tileData = 18;
+  return ::syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+#else
+  return false;
+#endif
+}
+
 #else
 
 Status sinter::rt::checkCpuFeatures(const char *features) {
@@ -262,5 +276,7 @@ Status sinter::rt::checkCpuFeatures(const char *features) {
 std::vector<std::string> sinter::rt::cpuFeatures() { return {}; }
 
 std::string sinter::rt::cpuModelName() { return "unknown"; }
+
+bool sinter::rt::requestTileRegisters() { return false; }
 
 #endif

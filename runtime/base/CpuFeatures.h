@@ -23,6 +23,10 @@ namespace sinter::rt {
 /// feature that this runtime does not know counts as missing.
 Status checkCpuFeatures(const char *features);
 
+/// Asks the operating system for AMX's tile registers, which a process may use
+/// only with its permission. Every thread has it then. False if it refuses.
+bool requestTileRegisters();
+
 /// The known features that this CPU has, in CPUID order.
 std::vector<std::string> cpuFeatures();
 

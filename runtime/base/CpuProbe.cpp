@@ -22,11 +22,6 @@
 #include <system_error>
 #include <thread>
 
-#if defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 using namespace sinter::rt;
 
 #if defined(__x86_64__)
@@ -182,13 +177,6 @@ bool usesTiles(const Arithmetic &loop) {
   return loop.rate == CpuRate::Bf16Tiles || loop.rate == CpuRate::Int8Tiles;
 }
 
-/// Asks Linux for the tile registers: arch_prctl(2), ARCH_REQ_XCOMP_PERM. The
-/// permission is the process's and cannot be given back.
-bool requestTiles() {
-  constexpr int requestPermission = 0x1023, tileData = 18;
-  return ::syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Caches and memory
 //===----------------------------------------------------------------------===//
@@ -312,7 +300,7 @@ void measureArithmetic(CpuRates &rates) {
           return other->rate == loop.rate;
         });
     if (!isKnown && checkCpuFeatures(loop.features).ok() &&
-        (!usesTiles(loop) || requestTiles()))
+        (!usesTiles(loop) || requestTileRegisters()))
       loops.push_back(&loop);
   }
   // The first ones also bring the core to its full clock.

@@ -7,6 +7,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATUNIT_H
 
 #include "backends/cpu/device/OneDnnShim.h"
+#include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
 
 #include <cstdint>
@@ -25,7 +26,8 @@ inline rt::Bf16Unit bfloatUnit() {
              bits;
     };
     const bool hasDot = mayUse(dnnl::cpu_isa::avx512_core_bf16),
-               hasTiles = mayUse(dnnl::cpu_isa::avx512_core_amx);
+               hasTiles = mayUse(dnnl::cpu_isa::avx512_core_amx) &&
+                          rt::requestTileRegisters();
     if (!hasDot && !hasTiles)
       return rt::Bf16Unit::Widened;
     rt::CpuRates rates = rt::hostCpuRates();

@@ -75,6 +75,10 @@ private:
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
       if (byLoops)
         return prepareWidened(context_, command, constants, matmulByLoops);
+      LibraryCallResult product =
+          prepareBfloatProduct(context_, command, constants);
+      if (!product.ok() || *product)
+        return product;
       LibraryCallResult native =
           prepareBfloatMatmul(context_, command, constants);
       if (!native.ok() || *native)
@@ -120,6 +124,10 @@ private:
         (outDtype == params.dtype || outDtype == SINTER_F32)) {
       if (byLoops)
         return prepareWidened(context_, command, constants, convByLoops);
+      LibraryCallResult window =
+          prepareBfloatWindow(context_, command, constants);
+      if (!window.ok() || *window)
+        return window;
       LibraryCallResult native =
           prepareBfloatConv(context_, command, constants);
       if (!native.ok() || *native)

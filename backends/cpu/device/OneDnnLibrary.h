@@ -49,14 +49,26 @@ LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);
 
 /// MATMUL of bf16 into bf16 or fp32 by AMX or vdpbf16ps; null if neither is
-/// faster than fp32 on this CPU, or the library would have to make copies. May
-/// throw dnnl::error.
+/// faster than fp32 on this CPU, or if B changes and A has few rows.
+LibraryCallResult prepareBfloatProduct(OneDnnContext &context,
+                                       const sinter_command &command,
+                                       const uint8_t *constants);
+
+/// The same by the library; null if neither is faster than fp32 on this CPU, or
+/// the library would have to make copies. May throw dnnl::error.
 LibraryCallResult prepareBfloatMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
-/// CONV of bf16 on channels-last activations into bf16 or fp32 (gradients of
-/// filters: fp32); null as above. May throw dnnl::error.
+/// Forward CONV of bf16 into bf16 or fp32 by AMX or vdpbf16ps, in two
+/// dimensions on channels-last activations without groups, with a multiple of
+/// 32 channels; null for others, or if neither is faster than fp32 on this CPU.
+LibraryCallResult prepareBfloatWindow(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants);
+
+/// By the library: CONV of bf16 on channels-last activations into bf16 or fp32
+/// (gradients of filters: fp32); null as above. May throw dnnl::error.
 LibraryCallResult prepareBfloatConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);

@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/PostOps.h"
-#include "runtime/base/Gelu.h"
+#include "backends/cpu/device/EveryWidth.h"
+#include "runtime/base/FloatFunctions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,15 +16,6 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 namespace {
-
-// The same additions, comparisons and products in the widest registers of the
-// CPU. The results are in a core's cache, where register width matters.
-#if defined(__x86_64__)
-#define SINTER_EVERY_WIDTH                                                     \
-  __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define SINTER_EVERY_WIDTH
-#endif
 
 SINTER_EVERY_WIDTH
 void addLine(float *data, const float *operand, int64_t count) {
@@ -56,6 +48,19 @@ void hardSwishLine(float *data, int64_t count) {
     data[i] = x * (gate > 1.0f ? 1.0f : gate);
   }
 }
+
+// Functions with many operations, in vector registers.
+#define SINTER_LINE(NAME, FUNCTION)                                            \
+  SINTER_EVERY_WIDTH                                                           \
+  void NAME(float *data, int64_t count) {                                      \
+    for (int64_t i = 0; i < count; ++i)                                        \
+      data[i] = FUNCTION(data[i]);                                             \
+  }
+SINTER_LINE(sigmoidLine, rt::fastSigmoid)
+SINTER_LINE(swishLine, rt::fastSwish)
+SINTER_LINE(geluErfLine, rt::fastGeluErf)
+SINTER_LINE(geluTanhLine, rt::fastGeluTanh)
+#undef SINTER_LINE
 
 /// A line of the block and of the operand.
 struct Line {
@@ -100,21 +105,17 @@ void clip(const sinter_post_op &op, const Line &line) {
     });
 }
 
-void hardSwish(const sinter_post_op &, const Line &line) {
+template <void (*function)(float *data, int64_t count)>
+void applyLine(const sinter_post_op &, const Line &line) {
   if (line.stride == 1)
-    hardSwishLine(line.data, line.count);
+    function(line.data, line.count);
   else
     for (int64_t i = 0; i < line.count; ++i)
-      hardSwishLine(line.data + i * line.stride, 1);
+      function(line.data + i * line.stride, 1);
 }
-
-template <float (*function)(float)>
-void applyEach(const sinter_post_op &, const Line &line) {
-  line.forEach([](float x) { return function(x); });
+void tanhOf(const sinter_post_op &, const Line &line) {
+  line.forEach([](float x) { return std::tanh(x); });
 }
-float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-float tanhOf(float x) { return std::tanh(x); }
-float swish(float x) { return x / (1.0f + std::exp(-x)); }
 void scale(const sinter_post_op &op, const Line &line) {
   line.forEach([scale = op.alpha](float x) { return x * scale; });
 }
@@ -157,19 +158,18 @@ constexpr PostOpCode postOpCodes[] = {
     {SINTER_POST_BIAS, addOperand, appendAdd},
     {SINTER_POST_ADD, addOperand, appendAdd},
     {SINTER_POST_RELU, relu, appendFunction<algorithm::eltwise_relu>},
-    {SINTER_POST_GELU_ERF, applyEach<rt::gelu::erfForm<float>>,
+    {SINTER_POST_GELU_ERF, applyLine<geluErfLine>,
      appendFunction<algorithm::eltwise_gelu_erf>},
-    {SINTER_POST_GELU_TANH, applyEach<rt::gelu::tanhForm<float>>,
+    {SINTER_POST_GELU_TANH, applyLine<geluTanhLine>,
      appendFunction<algorithm::eltwise_gelu_tanh>},
-    {SINTER_POST_SIGMOID, applyEach<sigmoid>,
+    {SINTER_POST_SIGMOID, applyLine<sigmoidLine>,
      appendFunction<algorithm::eltwise_logistic>},
-    {SINTER_POST_TANH, applyEach<tanhOf>,
-     appendFunction<algorithm::eltwise_tanh>},
+    {SINTER_POST_TANH, tanhOf, appendFunction<algorithm::eltwise_tanh>},
     {SINTER_POST_CLIP, clip, appendNumbers<algorithm::eltwise_clip>},
     {SINTER_POST_SCALE, scale, appendScale},
-    {SINTER_POST_SWISH, applyEach<swish>,
+    {SINTER_POST_SWISH, applyLine<swishLine>,
      appendFunction<algorithm::eltwise_swish, 1>},
-    {SINTER_POST_HARD_SWISH, hardSwish, appendHardSwish},
+    {SINTER_POST_HARD_SWISH, applyLine<hardSwishLine>, appendHardSwish},
 };
 
 const PostOpCode *findCode(uint32_t kind) {

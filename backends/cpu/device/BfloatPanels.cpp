@@ -1,0 +1,292 @@
+//===- BfloatPanels.cpp - blocks of products of bf16 ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/BfloatPanels.h"
+#include "backends/cpu/device/EveryWidth.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+using namespace sinter;
+using namespace sinter::cpu;
+using rt::Bfloat;
+
+namespace {
+
+/// A tile has 16 rows of 64 bytes: pairs of bf16 of 16 columns.
+constexpr int64_t tileRows = 16, tileColumns = 16, lineBytes = 64;
+
+/// Two rows of B become a row of pairs.
+SINTER_EVERY_WIDTH
+void pairRows(const Bfloat *even, const Bfloat *odd, int64_t count,
+              uint32_t *pairs) {
+  for (int64_t i = 0; i < count; ++i)
+    pairs[i] = even[i].bits | uint32_t(odd[i].bits) << 16;
+}
+
+#if defined(__x86_64__)
+/// A tile of a matrix whose columns are contiguous: transposes its 16 columns
+/// of 16 pairs.
+__attribute__((target("avx512f"))) void
+transposeTile(const Bfloat *from, int64_t colStride, uint32_t *tile) {
+  __m512i r[16], t[16];
+  for (int i = 0; i < 16; ++i)
+    r[i] = _mm512_loadu_si512(from + i * colStride);
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      r[i + 2 * j] = _mm512_unpacklo_epi64(t[i + j], t[i + j + 2]);
+      r[i + 2 * j + 1] = _mm512_unpackhi_epi64(t[i + j], t[i + j + 2]);
+    }
+  // r[4 q + p] has, in its four parts, the pairs p, p + 4, .. of columns 4 q to
+  // 4 q + 3.
+  for (int p = 0; p < 4; ++p) {
+    __m512i a = _mm512_shuffle_i32x4(r[p], r[4 + p], 0x88),
+            b = _mm512_shuffle_i32x4(r[p], r[4 + p], 0xdd),
+            c = _mm512_shuffle_i32x4(r[8 + p], r[12 + p], 0x88),
+            d = _mm512_shuffle_i32x4(r[8 + p], r[12 + p], 0xdd);
+    _mm512_storeu_si512(tile + 16 * p, _mm512_shuffle_i32x4(a, c, 0x88));
+    _mm512_storeu_si512(tile + 16 * (p + 8), _mm512_shuffle_i32x4(a, c, 0xdd));
+    _mm512_storeu_si512(tile + 16 * (p + 4), _mm512_shuffle_i32x4(b, d, 0x88));
+    _mm512_storeu_si512(tile + 16 * (p + 12), _mm512_shuffle_i32x4(b, d, 0xdd));
+  }
+}
+#else
+void transposeTile(const Bfloat *from, int64_t colStride, uint32_t *tile) {
+  for (int64_t pair = 0; pair < tileRows; ++pair)
+    for (int64_t i = 0; i < tileColumns; ++i) {
+      const Bfloat *two = from + i * colStride + 2 * pair;
+      tile[pair * tileColumns + i] = two[0].bits | uint32_t(two[1].bits) << 16;
+    }
+}
+#endif
+
+/// Packs up to 32 rows and 16 columns. Missing ones stay as they are.
+void packTile(const BfloatMatrix &b, int64_t rows, int64_t columns,
+              uint32_t *tile) {
+  if (b.rowStride == 1 && rows == depthStep && columns == tileColumns)
+    return transposeTile(b.data, b.colStride, tile);
+  for (int64_t row = 0; row < rows; row += 2, tile += tileColumns) {
+    const Bfloat *even = b.data + row * b.rowStride, *odd = even + b.rowStride;
+    if (b.colStride == 1 && row + 1 < rows) {
+      pairRows(even, odd, columns, tile);
+      continue;
+    }
+    for (int64_t i = 0; i < columns; ++i)
+      tile[i] =
+          even[i * b.colStride].bits |
+          (row + 1 < rows ? uint32_t(odd[i * b.colStride].bits) << 16 : 0);
+  }
+}
+
+} // namespace
+
+void sinter::cpu::packPanel(const BfloatMatrix &b, int64_t depth,
+                            int64_t columns, uint8_t *panel) {
+  if (columns < panelColumns || depth % depthStep)
+    std::memset(panel, 0, static_cast<size_t>(panelBytes(paddedDepth(depth))));
+  auto *to = reinterpret_cast<uint32_t *>(panel);
+  for (int64_t row = 0; row < depth; row += depthStep)
+    for (int64_t column = 0; column < columns; column += tileColumns)
+      packTile({b.data + row * b.rowStride + column * b.colStride, b.rowStride,
+                b.colStride},
+               std::min(depthStep, depth - row),
+               std::min(tileColumns, columns - column),
+               to + row * panelColumns / 2 + column * tileRows);
+}
+
+void sinter::cpu::packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
+                           Bfloat *packed) {
+  const int64_t stride = paddedDepth(depth);
+  for (int64_t row = 0; row < rows; ++row) {
+    Bfloat *to = packed + row * stride;
+    std::fill(to + depth, to + stride, Bfloat());
+    const Bfloat *from = a.data + row * a.rowStride;
+    if (a.colStride == 1)
+      std::copy(from, from + depth, to);
+  }
+  if (a.colStride == 1)
+    return;
+  // In squares, each of which reads and writes few lines of memory.
+  constexpr int64_t square = 32;
+  for (int64_t k = 0; k < depth; k += square)
+    for (int64_t row = 0; row < rows; row += square)
+      for (int64_t i = k; i < std::min(depth, k + square); ++i)
+        for (int64_t j = row; j < std::min(rows, row + square); ++j)
+          packed[j * stride + i] = a.data[j * a.rowStride + i * a.colStride];
+}
+
+#if defined(__x86_64__)
+namespace {
+
+/// Brings a stretch of memory into the cache of level 2, in equal shares.
+class Prefetch {
+public:
+  Prefetch(const uint8_t *data, int64_t bytes, int64_t steps)
+      : at_(data), end_(data + bytes),
+        linesPerStep_((bytes / lineBytes + steps - 1) / steps) {}
+
+  void step() {
+    for (int64_t i = 0; i < linesPerStep_ && at_ < end_; ++i, at_ += lineBytes)
+      _mm_prefetch(reinterpret_cast<const char *>(at_), _MM_HINT_T1);
+  }
+
+private:
+  const uint8_t *at_, *end_;
+  int64_t linesPerStep_;
+};
+
+/// The rows of A in the lower and the upper tile.
+int64_t lowerRows(int64_t rows) { return std::min(rows, tileRows); }
+
+__attribute__((target("amx-tile"))) void configureTiles(int64_t rows) {
+  alignas(64) uint8_t config[64] = {1};
+  auto set = [&](int tile, int64_t count) {
+    config[16 + 2 * tile] = count ? 64 : 0; // bytes of a row
+    config[48 + tile] = static_cast<uint8_t>(count);
+  };
+  const int64_t lower = lowerRows(rows), upper = rows - lower;
+  for (int tile : {0, 1, 4})
+    set(tile, lower);
+  for (int tile : {2, 3, 5})
+    set(tile, upper);
+  for (int tile : {6, 7})
+    set(tile, tileRows);
+  _tile_loadconfig(config);
+}
+
+__attribute__((target("amx-tile"))) void releaseTiles() { _tile_release(); }
+
+/// Tiles 0 to 3 are the sums, 4 and 5 are of A, 6 and 7 of the panel.
+template <bool hasUpper>
+__attribute__((target("amx-tile,amx-bf16"))) void
+multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
+              Prefetch prefetch) {
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (hasUpper) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const int64_t stride = 2 * rows.rowStride;
+  for (int64_t part : rows.parts) {
+    const auto *a = reinterpret_cast<const uint8_t *>(rows.data + part);
+    const uint8_t *upper = a + tileRows * stride;
+    for (int64_t k = 0; k < rows.depth; k += depthStep) {
+      _tile_loadd(4, a + 2 * k, stride);
+      _tile_loadd(6, panel, lineBytes);
+      _tile_loadd(7, panel + tileRows * lineBytes, lineBytes);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      if constexpr (hasUpper) {
+        _tile_loadd(5, upper + 2 * k, stride);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+      }
+      panel += 2 * tileRows * lineBytes;
+      prefetch.step();
+    }
+  }
+  constexpr int64_t sumStride = 4 * panelColumns;
+  _tile_stored(0, sums, sumStride);
+  _tile_stored(1, sums + 16, sumStride);
+  if constexpr (hasUpper) {
+    _tile_stored(2, sums + tileRows * panelColumns, sumStride);
+    _tile_stored(3, sums + tileRows * panelColumns + 16, sumStride);
+  }
+}
+
+/// `count` rows of A from row `first` on.
+template <int count>
+__attribute__((target("avx512f,avx512bf16"))) void
+multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
+             float *sums, Prefetch &prefetch) {
+  __m512 sum[count][2];
+  for (int row = 0; row < count; ++row)
+    sum[row][0] = sum[row][1] = _mm512_setzero_ps();
+  for (int64_t part : rows.parts) {
+    const Bfloat *a = rows.data + part + first * rows.rowStride;
+    for (int64_t k = 0; k < rows.depth; k += depthStep) {
+      for (int64_t pair = 0; pair < depthStep; pair += 2) {
+        __m512i b[2];
+        for (int half = 0; half < 2; ++half)
+          b[half] = _mm512_load_si512(panel + pair * 32 +
+                                      half * tileRows * lineBytes);
+        for (int row = 0; row < count; ++row) {
+          int32_t two;
+          std::memcpy(&two, a + row * rows.rowStride + k + pair, sizeof(two));
+          const __m512i x = _mm512_set1_epi32(two);
+          for (int half = 0; half < 2; ++half)
+            sum[row][half] = _mm512_dpbf16_ps(sum[row][half], (__m512bh)x,
+                                              (__m512bh)b[half]);
+        }
+      }
+      panel += 2 * tileRows * lineBytes;
+      prefetch.step();
+    }
+  }
+  for (int row = 0; row < count; ++row)
+    for (int half = 0; half < 2; ++half)
+      _mm512_storeu_ps(sums + (first + row) * panelColumns + 16 * half,
+                       sum[row][half]);
+}
+
+/// Rows of A whose sums fit the registers.
+constexpr int64_t dotRows = 8;
+
+void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
+                    Prefetch prefetch) {
+  static constexpr std::array<void (*)(const BfloatRows &, int64_t,
+                                       const uint8_t *, float *, Prefetch &),
+                              dotRows>
+      functions = {multiplyDots<1>, multiplyDots<2>, multiplyDots<3>,
+                   multiplyDots<4>, multiplyDots<5>, multiplyDots<6>,
+                   multiplyDots<7>, multiplyDots<8>};
+  for (int64_t first = 0; first < rows.count; first += dotRows)
+    functions[static_cast<size_t>(std::min(dotRows, rows.count - first) - 1)](
+        rows, first, panel, sums, prefetch);
+}
+
+} // namespace
+
+BfloatBlocks::~BfloatBlocks() {
+  if (configuredRows_ != 0)
+    releaseTiles();
+}
+
+void BfloatBlocks::multiply(const BfloatRows &rows, const uint8_t *panel,
+                            float *sums, const uint8_t *next,
+                            int64_t nextBytes) {
+  const int64_t steps = std::max<int64_t>(
+      1, static_cast<int64_t>(rows.parts.size()) * rows.depth / depthStep);
+  const Prefetch prefetch(next, nextBytes, steps);
+  if (unit_ == rt::Bf16Unit::Dot)
+    return multiplyByDots(rows, panel, sums, prefetch);
+  if (configuredRows_ != rows.count) {
+    configureTiles(rows.count);
+    configuredRows_ = rows.count;
+  }
+  if (rows.count > tileRows)
+    multiplyTiles<true>(rows, panel, sums, prefetch);
+  else
+    multiplyTiles<false>(rows, panel, sums, prefetch);
+}
+#else
+BfloatBlocks::~BfloatBlocks() = default;
+void BfloatBlocks::multiply(const BfloatRows &, const uint8_t *, float *,
+                            const uint8_t *, int64_t) {
+  (void)unit_;
+  (void)configuredRows_;
+}
+#endif

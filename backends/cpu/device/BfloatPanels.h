@@ -1,0 +1,83 @@
+//===- BfloatPanels.h - blocks of products of bf16 --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The innermost loops of bf16 products. One matrix is read in place, the other
+// one in panels of 32 columns, whose elements lie in the order in which AMX and
+// vdpbf16ps read them: for each two rows, the pairs of all columns. Both units
+// treat denormal operands as 0 and add in float32.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
+#define SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
+
+#include "runtime/base/CpuRates.h"
+#include "runtime/base/Float16.h"
+
+#include <cstdint>
+#include <span>
+
+namespace sinter::cpu {
+
+/// Sizes of a block: rows of A, columns of a panel, and the number that its
+/// depth is a multiple of.
+inline constexpr int64_t blockRows = 32, panelColumns = 32, depthStep = 32;
+
+/// Rounds the depth of a product up to what a panel stores.
+inline int64_t paddedDepth(int64_t depth) {
+  return (depth + depthStep - 1) / depthStep * depthStep;
+}
+/// The bytes of a panel of `depth` rows, a multiple of depthStep.
+inline int64_t panelBytes(int64_t depth) { return 2 * panelColumns * depth; }
+
+/// A strided matrix of bf16; strides in elements.
+struct BfloatMatrix {
+  const rt::Bfloat *data;
+  int64_t rowStride, colStride;
+};
+
+/// Writes `columns` (at most 32) columns of `b`, from its first element on, of
+/// `depth` rows. The rest of the panel is 0.
+void packPanel(const BfloatMatrix &b, int64_t depth, int64_t columns,
+               uint8_t *panel);
+
+/// Writes `rows` rows of `depth` elements of `a` one after the other, each
+/// padded with 0 to paddedDepth(depth) elements.
+void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
+              rt::Bfloat *packed);
+
+/// Rows of A, which are sums of parts: part i of a row begins at element
+/// parts[i] + row * rowStride of `data` and has `depth` elements, a multiple of
+/// depthStep. The panel has the rows of all parts, in order.
+struct BfloatRows {
+  const rt::Bfloat *data;
+  int64_t rowStride;
+  int64_t count; // 1 to blockRows
+  std::span<const int64_t> parts;
+  int64_t depth;
+};
+
+/// The unit of one thread, while it computes blocks. At most one for a thread
+/// at a time, and no call of the library in between.
+class BfloatBlocks {
+public:
+  /// `unit` is Dot or Tiles.
+  explicit BfloatBlocks(rt::Bf16Unit unit) : unit_(unit) {}
+  ~BfloatBlocks();
+  BfloatBlocks(const BfloatBlocks &) = delete;
+  BfloatBlocks &operator=(const BfloatBlocks &) = delete;
+
+  /// sums[row * panelColumns + column] = the product of rows and panel.
+  /// `next` is read soon: this call brings its `nextBytes` bytes into the
+  /// cache of level 2.
+  void multiply(const BfloatRows &rows, const uint8_t *panel, float *sums,
+                const uint8_t *next, int64_t nextBytes);
+
+private:
+  rt::Bf16Unit unit_;
+  int64_t configuredRows_ = 0; // of the tiles
+};
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H

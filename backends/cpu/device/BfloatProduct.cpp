@@ -1,0 +1,136 @@
+//===- BfloatProduct.cpp - bf16 products in panels ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Products on CPUs whose unit for bf16 is faster than fp32. Rows of A are read
+// in place if they are contiguous and have a depth that the unit can read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/BfloatCall.h"
+#include "backends/cpu/device/BfloatUnit.h"
+#include "backends/cpu/device/MatmulPlan.h"
+#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/PostOps.h"
+
+#include <algorithm>
+
+using namespace sinter;
+using namespace sinter::cpu;
+using namespace sinter::rt;
+
+namespace {
+
+/// The fewest rows of A for which packing B in each run pays.
+constexpr int64_t minRowsToPack = 32;
+
+class BfloatProductCall : public BfloatCall {
+public:
+  BfloatProductCall(OneDnnContext &context, const sinter_command &command,
+                    const MatmulShape &shape, const Bfloat *constantB)
+      : BfloatCall(command,
+                   BlockStore({command.matmul.params->postOps,
+                               command.matmul.params->numPostOps},
+                              command.matmul.params->outDtype,
+                              shape.transposed),
+                   sizesOf(shape)),
+        shape_(shape) {
+    if (constantB)
+      packConstantB(context, constantB);
+  }
+
+  std::string description() const override {
+    const int64_t count = shape_.batchCount();
+    return (count > 1 ? std::to_string(count) + " products" : "product") +
+           " of bf16 by " + nameOf(bfloatUnit()) + ", " +
+           std::to_string(shape_.m) + "x" + std::to_string(shape_.n) + "x" +
+           std::to_string(shape_.k) +
+           (hasConstantB() ? ", B packed at load" : ", B packed in each run") +
+           (isCopied(shape_) ? ", A copied" : "");
+  }
+
+private:
+  static bool isCopied(const MatmulShape &shape) {
+    return shape.a.col != 1 || shape.k % depthStep != 0;
+  }
+  static Sizes sizesOf(const MatmulShape &shape) {
+    const int64_t blocks = (shape.m + blockRows - 1) / blockRows,
+                  depth = paddedDepth(shape.k);
+    return {shape.batchCount(),
+            shape.n,
+            blocks,
+            2 * depth,
+            {0},
+            depth,
+            isCopied(shape) ? blocks : 0,
+            2 * shape.m * depth};
+  }
+
+  int64_t offsetOf(const Strides &strides, int64_t batch) const {
+    const int64_t inner = shape_.innerCount();
+    return shape_.outerOffset(strides, batch / inner) +
+           batch % inner * shape_.innerStride(strides);
+  }
+  int64_t rowsOf(int64_t block) const {
+    return std::min(blockRows, shape_.m - block * blockRows);
+  }
+
+  const Bfloat *operandA(void *const *buffers, int64_t batch) const override {
+    return static_cast<const Bfloat *>(buffers[shape_.transposed ? 1 : 0]) +
+           offsetOf(shape_.a, batch);
+  }
+  const Bfloat *operandB(void *const *buffers, int64_t batch) const override {
+    return static_cast<const Bfloat *>(buffers[shape_.transposed ? 0 : 1]) +
+           offsetOf(shape_.b, batch);
+  }
+  void pack(const Bfloat *b, int64_t first, int64_t columns,
+            uint8_t *panel) const override {
+    packPanel({b + first * shape_.b.col, shape_.b.row, shape_.b.col}, shape_.k,
+              columns, panel);
+  }
+  void copy(const Bfloat *a, int64_t unit, Bfloat *copy) const override {
+    const int64_t first = unit * blockRows;
+    packRows({a + first * shape_.a.row, shape_.a.row, shape_.a.col},
+             rowsOf(unit), shape_.k, copy + first * panelDepth());
+  }
+  void setBlock(int64_t block, int64_t batch, BfloatRows &rows,
+                BlockPlace &place) const override {
+    const int64_t first = block * blockRows;
+    rows.rowStride = isCopied(shape_) ? panelDepth() : shape_.a.row;
+    rows.data += first * rows.rowStride;
+    rows.count = place.count = rowsOf(block);
+    place.firstRow = first;
+    const int64_t offset = offsetOf(shape_.c, batch) + place.firstColumn;
+    for (int64_t i = 0; i < place.count; ++i)
+      place.rows[static_cast<size_t>(i)] = offset + (first + i) * shape_.c.row;
+  }
+
+  const MatmulShape shape_;
+};
+
+} // namespace
+
+LibraryCallResult
+sinter::cpu::prepareBfloatProduct(OneDnnContext &context,
+                                  const sinter_command &command,
+                                  const uint8_t *constants) {
+  const sinter_matmul &params = *command.matmul.params;
+  if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened)
+    return std::unique_ptr<LibraryCall>();
+  const MatmulShape shape = MatmulShape::simplify(params);
+  if (shape.empty() || shape.k == 0 || (shape.c.col != 1 && shape.n > 1))
+    return std::unique_ptr<LibraryCall>();
+  const float *b =
+      shape.batchRank == 0
+          ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
+          : nullptr;
+  if (!b && shape.m < minRowsToPack)
+    return std::unique_ptr<LibraryCall>();
+  // A block may change what the post-ops of another one read.
+  const sinter_slice &result = command.slices[command.numSlices - 1];
+  for (const sinter_post_op &op : std::span(params.postOps, params.numPostOps))
+    if (readsOperand(op) && overlaps(command.slices[op.slice], result))
+      return std::unique_ptr<LibraryCall>();
+  return std::unique_ptr<LibraryCall>(std::make_unique<BfloatProductCall>(
+      context, command, shape, reinterpret_cast<const Bfloat *>(b)));
+}

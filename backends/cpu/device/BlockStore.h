@@ -1,0 +1,54 @@
+//===- BlockStore.h - finish and store blocks of a product ------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What follows the sums of a block of a product of bf16: the post-ops in
+// float32, one rounding, and the store.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_BLOCKSTORE_H
+#define SINTER_BACKENDS_CPU_DEVICE_BLOCKSTORE_H
+
+#include "backends/cpu/device/BfloatPanels.h"
+#include "sinter/abi.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace sinter::cpu {
+
+/// Where the rows of a block lie in the result, and in operands of its shape.
+struct BlockPlace {
+  /// Of a row that is not part of the result.
+  static constexpr int64_t dropped = -1;
+
+  std::array<int64_t, blockRows> rows;   // elements up to its first column
+  int64_t count = 0;                     // of rows
+  int64_t columns = 0;                   // 1 to panelColumns
+  int64_t firstRow = 0, firstColumn = 0; // of the block, for a bias
+};
+
+class BlockStore {
+public:
+  /// `outDtype` is bf16 or fp32; operands of post-ops have it, too. A bias has
+  /// one element for each row with `biasAlongRows`, else for each column.
+  BlockStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
+             bool biasAlongRows)
+      : postOps_(postOps), isBfloat_(outDtype == SINTER_BF16),
+        biasAlongRows_(biasAlongRows) {}
+
+  /// `sums` has `place.count` rows of panelColumns numbers, is aligned to 64
+  /// bytes, and is changed. The CPU has a unit for bf16.
+  /// `buffers` are those of the command; the result is buffer `result`.
+  void store(float *sums, const BlockPlace &place, void *const *buffers,
+             uint32_t result) const;
+
+private:
+  std::span<const sinter_post_op> postOps_;
+  bool isBfloat_, biasAlongRows_;
+};
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_BLOCKSTORE_H
