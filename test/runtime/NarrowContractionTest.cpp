@@ -268,6 +268,7 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
 struct Window {
   int64_t batch, rows, columns, channels, filters, kernel, stride, dilation,
       padLow, padHigh;
+  bool isDepthwise = false; // one filter for each channel
 };
 
 TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
@@ -280,7 +281,12 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
                           {1, 12, 12, 96, 8, 3, 1, 2, 2, 2},
                           {1, 12, 13, 32, 8, 3, 1, 2, 0, 3},
                           {1, 6, 45, 32, 8, 3, 2, 1, 0, 0},
-                          {4, 1, 1, 64, 70, 1, 1, 1, 0, 0}})
+                          {4, 1, 1, 64, 70, 1, 1, 1, 0, 0},
+                          {2, 9, 40, 24, 24, 3, 1, 1, 1, 1, true},
+                          {1, 9, 11, 72, 72, 5, 2, 1, 2, 1, true},
+                          {1, 8, 9, 33, 33, 3, 1, 2, 2, 3, true},
+                          {1, 2, 3, 32, 32, 5, 1, 1, 4, 4, true},
+                          {5, 4, 35, 16, 16, 3, 1, 1, 0, 0, true}})
     for (uint32_t out : {SINTER_BF16, SINTER_F32})
       for (bool constantFilter : {false, true})
         for (bool adds : {false, true}) {
@@ -291,7 +297,7 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
           p.batch = w.batch;
           p.channels = w.channels;
           p.filters = w.filters;
-          p.groups = 1;
+          p.groups = w.isDepthwise ? w.channels : 1;
           p.inputDims[0] = w.rows;
           p.inputDims[1] = w.columns;
           int64_t points = 1;
@@ -310,7 +316,9 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
           const int64_t results = w.batch * points * w.filters;
           std::vector<Operand> operands{
               {someValues(w.batch * w.rows * w.columns * w.channels, 1), true},
-              {someValues(w.filters * w.channels * w.kernel * w.kernel, 2),
+              {someValues(w.filters * (w.channels / p.groups) * w.kernel *
+                              w.kernel,
+                          2),
                true},
               {someValues(w.filters, 3), false}};
           p.postOps[p.numPostOps++] = {SINTER_POST_BIAS, 2, 0, 0};
@@ -325,7 +333,8 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
           p.outDtype = out;
           wide.dtype = wide.outDtype = SINTER_F32;
           CAPTURE(w.batch, w.rows, w.columns, w.channels, w.filters, w.kernel,
-                  w.stride, w.dilation, w.padLow, out, constantFilter, adds);
+                  w.stride, w.dilation, w.padLow, w.isDepthwise, out,
+                  constantFilter, adds);
           std::string chosen = check(
               p, wide, operands, static_cast<size_t>(results), constantFilter);
           CHECK((chosen.find("conv of bf16") != std::string::npos ||

@@ -200,25 +200,34 @@ private:
 
 } // namespace
 
+bool sinter::cpu::fitsBfloatStore(const sinter_command &command) {
+  const sinter_conv &params = *command.conv.params;
+  if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened ||
+      params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
+      params.layout != SINTER_CHANNELS_LAST)
+    return false;
+  const ConvShape shape(params);
+  if (shape.batch == 0 || shape.filters == 0 || shape.outputPoints() == 0 ||
+      shape.emptySum() || shape.cropped())
+    return false;
+  // A block may change what the post-ops of another one read.
+  const sinter_slice &result = command.slices[command.numSlices - 1];
+  return std::none_of(params.postOps, params.postOps + params.numPostOps,
+                      [&](const sinter_post_op &op) {
+                        return readsOperand(op) &&
+                               overlaps(command.slices[op.slice], result);
+                      });
+}
+
 LibraryCallResult
 sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
   const sinter_conv &params = *command.conv.params;
-  if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened ||
-      params.direction != SINTER_CONV_FORWARD || params.groups != 1 ||
-      params.spatialRank != 2 || params.layout != SINTER_CHANNELS_LAST ||
+  const ConvShape shape(params);
+  if (!fitsBfloatStore(command) || params.groups != 1 ||
       params.channels % depthStep != 0)
     return std::unique_ptr<LibraryCall>();
-  const ConvShape shape(params);
-  if (shape.batch == 0 || shape.filters == 0 || shape.outputPoints() == 0 ||
-      shape.emptySum() || shape.cropped())
-    return std::unique_ptr<LibraryCall>();
-  // A block may change what the post-ops of another one read.
-  const sinter_slice &result = command.slices[command.numSlices - 1];
-  for (const sinter_post_op &op : std::span(params.postOps, params.numPostOps))
-    if (readsOperand(op) && overlaps(command.slices[op.slice], result))
-      return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(
       context, command, shape, params.outDtype ? params.outDtype : params.dtype,

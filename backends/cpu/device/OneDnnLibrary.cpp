@@ -128,6 +128,10 @@ private:
           prepareBfloatWindow(context_, command, constants);
       if (!window.ok() || *window)
         return window;
+      LibraryCallResult depthwise =
+          prepareBfloatDepthwise(context_, command, constants);
+      if (!depthwise.ok() || *depthwise)
+        return depthwise;
       LibraryCallResult native =
           prepareBfloatConv(context_, command, constants);
       if (!native.ok() || *native)

@@ -67,6 +67,15 @@ LibraryCallResult prepareBfloatWindow(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
+/// The same with one filter for each channel, in float32 arithmetic.
+LibraryCallResult prepareBfloatDepthwise(OneDnnContext &context,
+                                         const sinter_command &command,
+                                         const uint8_t *constants);
+
+/// True for a CONV of the two functions above, whatever its groups and numbers
+/// of channels.
+bool fitsBfloatStore(const sinter_command &command);
+
 /// By the library: CONV of bf16 on channels-last activations into bf16 or fp32
 /// (gradients of filters: fp32); null as above. May throw dnnl::error.
 LibraryCallResult prepareBfloatConv(OneDnnContext &context,
