@@ -5,9 +5,9 @@
 // The loops are in assembly, so that what is measured is the instruction named
 // and not what a compiler makes of it. Arithmetic: independent chains, as many
 // as hide the latency of an instruction. Caches: loads of all bytes of a block
-// of half a cache's size. Memory: the same after the block was flushed from all
-// caches, because a last cache may be larger than what a probe can fill; writes
-// by non-temporal stores, which bypass the caches.
+// of half a cache's size, and stores to them. Memory: the same after the block
+// was flushed from all caches, because a last cache may be larger than what a
+// probe can fill; writes by non-temporal stores, which bypass the caches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -200,11 +200,16 @@ constexpr int64_t blockBytes = 8 << 20; // a multiple of it
 using Move = void (*)(const uint8_t *from, uint8_t *to, int64_t bytes);
 
 #define SINTER_READ(at) "vmovups " #at "(%0), %%zmm0\n"
+#define SINTER_STORE(at) "vmovups %%zmm0, " #at "(%1)\n"
 #define SINTER_FILL(at) "vmovntps %%zmm0, " #at "(%1)\n"
 #define SINTER_COPY(at) SINTER_READ(at) SINTER_FILL(at)
 __attribute__((target("avx512f"))) void readAvx512(const uint8_t *from,
                                                    uint8_t *to, int64_t bytes) {
   SINTER_MOVE(SINTER_READ, 64, "vzeroupper\n");
+}
+__attribute__((target("avx512f"))) void
+storeAvx512(const uint8_t *from, uint8_t *to, int64_t bytes) {
+  SINTER_MOVE(SINTER_STORE, 64, "vzeroupper\n");
 }
 __attribute__((target("avx512f"))) void fillAvx512(const uint8_t *from,
                                                    uint8_t *to, int64_t bytes) {
@@ -215,13 +220,19 @@ __attribute__((target("avx512f"))) void copyAvx512(const uint8_t *from,
   SINTER_MOVE(SINTER_COPY, 64, "vzeroupper\nsfence\n");
 }
 #undef SINTER_READ
+#undef SINTER_STORE
 #undef SINTER_FILL
 
 #define SINTER_READ(at) "vmovups " #at "(%0), %%ymm0\n"
+#define SINTER_STORE(at) "vmovups %%ymm0, " #at "(%1)\n"
 #define SINTER_FILL(at) "vmovntps %%ymm0, " #at "(%1)\n"
 __attribute__((target("avx"))) void readAvx(const uint8_t *from, uint8_t *to,
                                             int64_t bytes) {
   SINTER_MOVE(SINTER_READ, 32, "vzeroupper\n");
+}
+__attribute__((target("avx"))) void storeAvx(const uint8_t *from, uint8_t *to,
+                                             int64_t bytes) {
+  SINTER_MOVE(SINTER_STORE, 32, "vzeroupper\n");
 }
 __attribute__((target("avx"))) void fillAvx(const uint8_t *from, uint8_t *to,
                                             int64_t bytes) {
@@ -232,12 +243,17 @@ __attribute__((target("avx"))) void copyAvx(const uint8_t *from, uint8_t *to,
   SINTER_MOVE(SINTER_COPY, 32, "vzeroupper\nsfence\n");
 }
 #undef SINTER_READ
+#undef SINTER_STORE
 #undef SINTER_FILL
 
 #define SINTER_READ(at) "movups " #at "(%0), %%xmm0\n"
+#define SINTER_STORE(at) "movups %%xmm0, " #at "(%1)\n"
 #define SINTER_FILL(at) "movntps %%xmm0, " #at "(%1)\n"
 void readSse(const uint8_t *from, uint8_t *to, int64_t bytes) {
   SINTER_MOVE(SINTER_READ, 16, "");
+}
+void storeSse(const uint8_t *from, uint8_t *to, int64_t bytes) {
+  SINTER_MOVE(SINTER_STORE, 16, "");
 }
 void fillSse(const uint8_t *from, uint8_t *to, int64_t bytes) {
   SINTER_MOVE(SINTER_FILL, 16, "sfence\n");
@@ -248,12 +264,12 @@ void copySse(const uint8_t *from, uint8_t *to, int64_t bytes) {
 
 struct Moves {
   const char *features;
-  Move read, fill, copy;
+  Move read, store, fill, copy;
 };
 const Moves moves[] = {
-    {"+avx512f", readAvx512, fillAvx512, copyAvx512},
-    {"+avx", readAvx, fillAvx, copyAvx},
-    {"+sse2", readSse, fillSse, copySse},
+    {"+avx512f", readAvx512, storeAvx512, fillAvx512, copyAvx512},
+    {"+avx", readAvx, storeAvx, fillAvx, copyAvx},
+    {"+sse2", readSse, storeSse, fillSse, copySse},
 };
 
 /// Removes a block from all caches.
@@ -313,21 +329,24 @@ void measureArithmetic(CpuRates &rates) {
 }
 
 /// Reads `bytes` of `block` again and again, which are in a cache but for the
-/// first time.
-void measureCache(CpuRates &rates, CpuRate rate, const Moves &with,
-                  uint8_t *block, uint64_t cacheBytes) {
+/// first time, and then writes them.
+void measureCache(CpuRates &rates, CpuRate reads, CpuRate writes,
+                  const Moves &with, uint8_t *block, uint64_t cacheBytes) {
   const int64_t bytes =
       std::min(static_cast<int64_t>(cacheBytes), blockBytes) & -stepBytes;
   if (bytes == 0)
     return;
   const int64_t passes = std::max<int64_t>(1, (2 << 20) / bytes);
-  with.read(block, block, bytes);
   constexpr int turns = 6;
-  for (int turn = 0; turn < turns; ++turn)
-    improve(rates[rate], static_cast<double>(passes * bytes), [&] {
-      for (int64_t pass = 0; pass < passes; ++pass)
-        with.read(block, block, bytes);
-    });
+  for (auto [rate, move] :
+       {std::pair{reads, with.read}, std::pair{writes, with.store}}) {
+    move(block, block, bytes);
+    for (int turn = 0; turn < turns; ++turn)
+      improve(rates[rate], static_cast<double>(passes * bytes), [&] {
+        for (int64_t pass = 0; pass < passes; ++pass)
+          move(block, block, bytes);
+      });
+  }
 }
 
 void measureMemory(CpuRates &rates, const CpuId &cpu) {
@@ -342,12 +361,15 @@ void measureMemory(CpuRates &rates, const CpuId &cpu) {
   // Pages that were never written are all one page of zeros.
   std::memset(from->data(), 1, blockBytes);
   std::memset(to->data(), 1, blockBytes);
-  measureCache(rates, CpuRate::L1, with, from->data(), cpu.l1Bytes / 2);
-  measureCache(rates, CpuRate::L2, with, from->data(), cpu.l2Bytes / 2);
+  measureCache(rates, CpuRate::L1, CpuRate::L1Fill, with, from->data(),
+               cpu.l1Bytes / 2);
+  measureCache(rates, CpuRate::L2, CpuRate::L2Fill, with, from->data(),
+               cpu.l2Bytes / 2);
   // Beyond level 2, but well inside level 3, which other cores use too.
   if (const uint64_t bytes = std::min(4 * cpu.l2Bytes, cpu.l3Bytes / 2);
       bytes >= 2 * cpu.l2Bytes)
-    measureCache(rates, CpuRate::L3, with, from->data(), bytes);
+    measureCache(rates, CpuRate::L3, CpuRate::L3Fill, with, from->data(),
+                 bytes);
   constexpr int turns = 2;
   for (int turn = 0; turn < turns; ++turn) {
     flush(from->data(), blockBytes);

@@ -11,9 +11,9 @@
 namespace sinter::rt {
 
 /// Changes when the same CPU would get other rates.
-inline constexpr int cpuProbeVersion = 1;
+inline constexpr int cpuProbeVersion = 2;
 
-/// Measures the rates of the core that runs the calling thread, in some 30 ms,
+/// Measures the rates of the core that runs the calling thread, in some 40 ms,
 /// with 17 MiB of memory. `cpu` tells the sizes of the caches. Each rate is the
 /// best of several rounds of a fraction of a millisecond; the rounds of all
 /// instruction sets take turns, so that another process slows none of them

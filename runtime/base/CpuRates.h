@@ -32,20 +32,23 @@ namespace sinter::rt {
 
 /// Of one core. A multiply-add is two operations.
 enum class CpuRate : uint8_t {
-  Fp32,       // multiply-adds of fp32 in the widest vectors
-  Bf16,       // products of bf16 added to fp32 (vdpbf16ps)
-  Bf16Tiles,  // the same in AMX (tdpbf16ps)
-  Fp16,       // multiply-adds of fp16 (AVX512-FP16)
-  Int8,       // products of int8 added to int32 (vpdpbusd)
-  Int8Tiles,  // the same in AMX (tdpbusd)
-  L1,         // reads of data in the cache of level 1
-  L2,         // of level 2
-  L3,         // of level 3
+  Fp32,      // multiply-adds of fp32 in the widest vectors
+  Bf16,      // products of bf16 added to fp32 (vdpbf16ps)
+  Bf16Tiles, // the same in AMX (tdpbf16ps)
+  Fp16,      // multiply-adds of fp16 (AVX512-FP16)
+  Int8,      // products of int8 added to int32 (vpdpbusd)
+  Int8Tiles, // the same in AMX (tdpbusd)
+  L1,        // reads of data in the cache of level 1
+  L1Fill,    // writes to it
+  L2,        // of level 2
+  L2Fill,
+  L3, // of level 3
+  L3Fill,
   Memory,     // reads of data that no cache holds
   MemoryFill, // writes that bypass the caches
   MemoryCopy, // both; read and written bytes are counted
 };
-inline constexpr size_t kCpuRates = 12;
+inline constexpr size_t kCpuRates = 15;
 
 struct CpuRateTraits {
   CpuRate rate;

@@ -147,6 +147,66 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
 
 } // namespace
 
+double Ceilings::mostGBps(uint64_t readBytes, uint64_t writtenBytes) const {
+  const double bytes = double(readBytes) + double(writtenBytes);
+  if (levels.empty() || bytes == 0)
+    return 0;
+  // Of the bytes in a level, the same share is read as of all bytes.
+  double left = bytes, us = 0;
+  for (const MemoryLevel &level : levels) {
+    const double here = std::min(left, double(level.sizeBytes)),
+                 reads = here * double(readBytes) / bytes,
+                 writes = here * double(writtenBytes) / bytes;
+    us += std::max({reads / level.readGBps, writes / level.writeGBps,
+                    level.bothGBps > 0 ? here / level.bothGBps : 0}) /
+          1e3;
+    left -= here;
+  }
+  return bytes / us / 1e3;
+}
+
+void sinter::rt::setLimits(Ceilings &ceilings, const CpuRates &rates,
+                           const CpuId &cpu, int threads) {
+  auto all = [&](CpuRate rate, double perUnit) {
+    return rates[rate].value_or(0) / perUnit * threads;
+  };
+  constexpr double giga = 1e9, tera = 1e12;
+  if (!rates[CpuRate::Fp32])
+    return;
+  ceilings.mostF32TFlops =
+      std::max(all(CpuRate::Fp32, tera), ceilings.f32TFlops);
+  ceilings.mostBf16TFlops =
+      std::max({all(CpuRate::Bf16, tera), all(CpuRate::Bf16Tiles, tera),
+                ceilings.mostF32TFlops, ceilings.bf16TFlops});
+  // Reads and writes share the bus of the main memory. Those of caches have
+  // paths of their own. The copy may have found some of its data in a cache.
+  MemoryLevel memory = {"memory", UINT64_MAX};
+  memory.readGBps = memory.writeGBps = memory.bothGBps =
+      std::max({all(CpuRate::Memory, giga), all(CpuRate::MemoryFill, giga),
+                all(CpuRate::MemoryCopy, giga), ceilings.copyGBps});
+  ceilings.levels = {memory};
+  struct Cache {
+    const char *name;
+    CpuRate reads, writes;
+    uint64_t bytes; // that one core reaches; each may reach another
+  };
+  for (const Cache &cache :
+       {Cache{"L3", CpuRate::L3, CpuRate::L3Fill, cpu.l3Bytes},
+        {"L2", CpuRate::L2, CpuRate::L2Fill, cpu.l2Bytes},
+        {"L1", CpuRate::L1, CpuRate::L1Fill, cpu.l1Bytes}}) {
+    // A level is no slower than the one behind it, whatever a busy machine
+    // measured.
+    const MemoryLevel &behind = ceilings.levels.front();
+    if (!cache.bytes || !rates[cache.reads] || !rates[cache.writes])
+      continue;
+    const MemoryLevel level = {
+        cache.name, cache.bytes * static_cast<uint64_t>(threads),
+        std::max(all(cache.reads, giga), behind.readGBps),
+        std::max(all(cache.writes, giga), behind.writeGBps)};
+    ceilings.levels.insert(ceilings.levels.begin(), level);
+  }
+}
+
 Status sinter::rt::fillRandom(Device &device, Stream &stream, void *to,
                               uint64_t sizeBytes, uint32_t dtype) {
   constexpr uint64_t mostBytes = 4u << 20; // the rest are copies of these
@@ -197,5 +257,7 @@ Result<Ceilings> sinter::rt::measureCeilings(Device &device) {
       return rate.status();
     *to = *rate;
   }
+  if (device.kind() == "cpu")
+    setLimits(ceilings, measureHostCpuAgain(), hostCpuId(), device.threads());
   return ceilings;
 }

@@ -16,6 +16,7 @@
 #include "compiler/options/OptionValues.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/device/Registry.h"
+#include "runtime/harness/CommandTimes.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
 #include "tools/lib/Npz.h"
@@ -281,7 +282,7 @@ static bool wantsProfile(const Options &options) {
 
 // --trace-events; returns what went wrong, "" if nothing.
 static std::string writeTraceEvents(const Options &options,
-                                    const Profile &profile) {
+                                    const rt::CommandTimes &profile) {
   if (options.run.traceEvents.empty())
     return "";
   return writeFile(options.run.traceEvents,
@@ -367,7 +368,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     printBench(options, result);
   }
   if (code == kExitDone && wantsProfile(options)) {
-    Profile profile(runner.artifact());
+    rt::CommandTimes profile(runner.artifact());
     rt::Status possible = runner.profile(&profile);
     if (!possible.ok())
       return report(options, possible);
@@ -376,24 +377,21 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     for (int i = 0; i < 10; ++i)
       if (!run())
         return report(options, status);
+    rt::Result<rt::Ceilings> ceilings =
+        options.run.profile ? runner.ceilings() : rt::Ceilings();
     (void)runner.profile(nullptr);
     if (options.run.profile) {
-      rt::Result<rt::Ceilings> ceilings = runner.ceilings();
       if (!ceilings.ok())
         return report(options, ceilings.status());
-      llvm::outs() << profile.report(
-          options.json, *ceilings, [&](const sinter_entry &entry) {
-            std::vector<tools::Profile::Work> work;
-            for (const auto &[command, flops] :
-                 llvm::zip_equal(compiler::commands(entry),
-                                 commandFlops(runner.artifact(), entry))) {
-              CommandBytes bytes = commandBytes(command);
-              work.push_back(
-                  {flops.total(), static_cast<double>(command.trips) *
-                                      double(bytes.read + bytes.written)});
-            }
-            return work;
-          });
+      auto flopsOf = [&](const sinter_entry &entry) {
+        std::vector<double> flops;
+        for (const compiler::KernelFlops &own :
+             commandFlops(runner.artifact(), entry))
+          flops.push_back(own.total());
+        return flops;
+      };
+      llvm::outs() << (options.json ? profile.json(*ceilings, flopsOf)
+                                    : profile.table(*ceilings, flopsOf));
     }
     if (std::string problem = writeTraceEvents(options, profile);
         !problem.empty()) {

@@ -149,6 +149,9 @@ public:
     profiled_ = std::move(*runner);
     return profiled_->profile(sink);
   }
+  rt::Result<rt::Ceilings> ceilings() override {
+    return profiled_ ? profiled_->ceilings() : rt::Ceilings();
+  }
 
 private:
   rt::Status statusOf(int32_t code) const {

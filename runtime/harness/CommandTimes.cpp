@@ -1,0 +1,279 @@
+//===- CommandTimes.cpp - where the time of runs goes ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/harness/CommandTimes.h"
+
+#include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ArtifactPlaces.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <tuple>
+
+using namespace sinter::rt;
+
+using Json = nlohmann::ordered_json;
+using Handler = nlohmann::json::error_handler_t;
+
+struct CommandTimes::Row {
+  const Entry *entry;
+  const Line *line;
+  double us, share, gbps, mostGbps, tflops;
+};
+
+uint32_t CommandTimes::begin(const sinter_entry &entry) {
+  Entry own;
+  own.entry = &entry;
+  for (const sinter_entry &each :
+       std::span(artifact_.entries, artifact_.numEntries))
+    if (std::strcmp(each.name, entry.name) == 0)
+      own.source = &each;
+  own.trips = tripsOf(*own.source);
+  for (uint32_t i = 0; i < own.source->numCommands; ++i) {
+    const sinter_command &command = own.source->commands[i];
+    own.firstLine.push_back(own.lines.size());
+    own.lines.push_back({&command, i});
+    if (command.kind == SINTER_CMD_SCAN)
+      for (uint32_t j = 0; j < command.scan.params->numCommands; ++j)
+        own.lines.push_back({&command.scan.params->commands[j], i, j,
+                             command.scan.params->trips});
+  }
+  entries_.push_back(std::move(own));
+  return static_cast<uint32_t>(entries_.size() - 1);
+}
+
+void CommandTimes::record(const sinter_entry &entry, uint32_t index,
+                          uint64_t beginNs, uint64_t durationNs) {
+  uint32_t number = 0;
+  while (number < entries_.size() && entries_[number].entry != &entry)
+    ++number;
+  if (number == entries_.size())
+    begin(entry);
+  Entry &own = entries_[number];
+  const ScanTrip &trip = own.trips[index];
+  // The body of a scan comes after it.
+  const bool isInScan =
+      own.source->commands[trip.command].kind == SINTER_CMD_SCAN;
+  Line &line = own.lines[own.firstLine[trip.command] + isInScan + trip.inBody];
+  line.totalNs += durationNs;
+  line.runs += trip.trip == 0;
+  own.totalNs += durationNs;
+  events_.push_back({number, index, beginNs, durationNs});
+}
+
+uint32_t CommandTimes::longest() const {
+  auto most = std::max_element(
+      entries_.begin(), entries_.end(),
+      [](const Entry &a, const Entry &b) { return a.totalNs < b.totalNs; });
+  return static_cast<uint32_t>(most - entries_.begin());
+}
+
+//===----------------------------------------------------------------------===//
+// Trace events
+//===----------------------------------------------------------------------===//
+
+// Which program the events are of: other sizes take other times.
+static Json programJson(const sinter_entry &entry) {
+  Json inputs = Json::array();
+  for (uint32_t i = 0; i < entry.numInputs; ++i) {
+    const sinter_tensor_desc &input = entry.inputs[i];
+    inputs.push_back(
+        {{"name", input.name},
+         {"shape", std::vector<int64_t>(input.dims, input.dims + input.rank)}});
+  }
+  return {{"entry", entry.name}, {"inputs", inputs}};
+}
+
+std::string CommandTimes::deviceOf(uint32_t place) const {
+  return artifact_.numPlaces ? artifact_.places[place].device
+                             : artifact_.target;
+}
+
+std::string CommandTimes::traceEvents() const {
+  Json list = Json::array();
+  std::set<uint32_t> places;
+  for (const Event &event : events_)
+    places.insert(entries_[event.entry].entry->commands[event.index].place);
+  for (uint32_t place : places)
+    list.push_back({{"name", "process_name"},
+                    {"ph", "M"},
+                    {"pid", place},
+                    {"args", {{"name", deviceOf(place)}}}});
+  const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
+  const uint32_t main = longest();
+  for (const Event &event : events_) {
+    const Entry &entry = entries_[event.entry];
+    const sinter_command &command = entry.entry->commands[event.index];
+    const ScanTrip &trip = entry.trips[event.index];
+    Json args = {{"command", trip.command}};
+    if (event.entry != main)
+      args["entry"] = entry.source->name;
+    if (trip.inBody > 0)
+      args["in_body"] = trip.inBody;
+    if (trip.trip > 0)
+      args["trip"] = trip.trip;
+    list.push_back({{"name", command.label},
+                    {"cat", commandName(command.kind)},
+                    {"ph", "X"},
+                    {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
+                    {"dur", static_cast<double>(event.durationNs) / 1e3},
+                    {"pid", command.place},
+                    {"tid", command.stream},
+                    {"args", std::move(args)}});
+  }
+  Json json = {{"traceEvents", list}, {"displayTimeUnit", "ms"}};
+  if (!entries_.empty())
+    json["otherData"] = programJson(*entries_[main].source);
+  return json.dump(-1, ' ', false, Handler::replace) + "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+// The bytes of the union of slices, which may overlap.
+static uint64_t unionBytes(std::span<const sinter_slice> slices) {
+  using Bytes = std::tuple<uint32_t, uint32_t, uint64_t, uint64_t>;
+  std::vector<Bytes> sorted;
+  for (const sinter_slice &slice : slices)
+    sorted.emplace_back(slice.space, slice.index, slice.offsetBytes,
+                        slice.offsetBytes + slice.sizeBytes);
+  std::sort(sorted.begin(), sorted.end());
+  uint64_t bytes = 0, counted = 0; // counted: up to here in this buffer
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const auto [space, index, begin, end] = sorted[i];
+    if (i == 0 || space != std::get<0>(sorted[i - 1]) ||
+        index != std::get<1>(sorted[i - 1]))
+      counted = 0;
+    bytes += end - std::min(std::max(counted, begin), end);
+    counted = std::max(counted, end);
+  }
+  return bytes;
+}
+
+std::vector<CommandTimes::Row>
+CommandTimes::rows(const Ceilings &ceilings,
+                   const FlopsOfEntry &flopsOf) const {
+  double total = 0;
+  for (const Entry &entry : entries_)
+    total += static_cast<double>(entry.totalNs);
+  std::vector<Row> rows;
+  for (const Entry &entry : entries_) {
+    const std::vector<double> flops =
+        flopsOf ? flopsOf(*entry.source) : std::vector<double>();
+    for (size_t i = 0; i < entry.lines.size(); ++i) {
+      const Line &line = entry.lines[i];
+      const sinter_command &command = *line.command;
+      if (command.kind == SINTER_CMD_SCAN)
+        continue; // its commands have the time
+      const std::span slices(command.slices, command.numSlices);
+      const uint64_t read = unionBytes(slices.first(command.numReads)),
+                     written = unionBytes(slices.subspan(command.numReads));
+      const auto totalNs = static_cast<double>(line.totalNs);
+      const double us =
+          line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
+      auto rate = [&](double amount) { return us > 0 ? amount / us : 0; };
+      rows.push_back({&entry, &line, us, total > 0 ? totalNs / total : 0,
+                      rate(static_cast<double>(line.trips) *
+                           static_cast<double>(read + written)) /
+                          1e3,
+                      ceilings.mostGBps(read, written),
+                      i < flops.size() ? rate(flops[i]) / 1e6 : 0});
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
+    return a.line->totalNs > b.line->totalNs;
+  });
+  return rows;
+}
+
+template <typename... Values>
+static std::string formatted(const char *form, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof(text), form, values...);
+  return text;
+}
+
+std::string CommandTimes::table(const Ceilings &ceilings,
+                                const FlopsOfEntry &flopsOf) const {
+  const bool hasMost = !ceilings.levels.empty();
+  std::string text = "   share     time us      GB/s";
+  text += hasMost ? "   at most" : "";
+  text += flopsOf ? "   TFLOP/s  command\n" : "  command\n";
+  for (const Row &row : rows(ceilings, flopsOf)) {
+    const sinter_command &command = *row.line->command;
+    text +=
+        formatted("%6.1f %% %11.1f %9.1f", 100 * row.share, row.us, row.gbps);
+    if (hasMost)
+      text += formatted(" %9.1f", row.mostGbps);
+    if (flopsOf)
+      text += formatted(" %9.3f", row.tflops);
+    text += formatted("  %-7s ", commandName(command.kind));
+    if (entries_.size() > 1)
+      text += std::string("@") + row.entry->source->name + " ";
+    text += std::string(command.label) + "\n";
+  }
+  if (hasMost) {
+    text += formatted("at most: %.3f TFLOP/s in fp32, %.3f in bf16; reads of",
+                      ceilings.mostF32TFlops, ceilings.mostBf16TFlops);
+    for (const MemoryLevel &level : ceilings.levels)
+      text += formatted("%s %s %.1f GB/s",
+                        &level == &ceilings.levels.front() ? "" : ",",
+                        level.name.c_str(), level.readGBps);
+    text += "\n";
+  }
+  if (ceilings.copyGBps > 0)
+    text +=
+        formatted("measured: %.1f GB/s (large copy), %.3f TFLOP/s (large "
+                  "fp32 product), %.3f (bf16)\n",
+                  ceilings.copyGBps, ceilings.f32TFlops, ceilings.bf16TFlops);
+  return text;
+}
+
+std::string CommandTimes::json(const Ceilings &ceilings,
+                               const FlopsOfEntry &flopsOf) const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Row &row : rows(ceilings, flopsOf)) {
+    const sinter_command &command = *row.line->command;
+    nlohmann::json each;
+    if (entries_.size() > 1)
+      each["entry"] = row.entry->source->name;
+    each["index"] = row.line->index;
+    if (row.line->inBody)
+      each["in_body"] = *row.line->inBody;
+    each["kind"] = commandName(command.kind);
+    each["nodes"] = command.label;
+    each["us"] = row.us;
+    each["share"] = row.share;
+    each["gb_per_s"] = row.gbps;
+    if (row.mostGbps > 0)
+      each["most_gb_per_s"] = row.mostGbps;
+    if (flopsOf)
+      each["tflop_per_s"] = row.tflops;
+    list.push_back(std::move(each));
+  }
+  Json object;
+  object["commands"] = std::move(list);
+  if (ceilings.copyGBps > 0) {
+    object["copy_gb_per_s"] = ceilings.copyGBps;
+    object["fp32_tflop_per_s"] = ceilings.f32TFlops;
+    object["bf16_tflop_per_s"] = ceilings.bf16TFlops;
+  }
+  if (!ceilings.levels.empty()) {
+    Json levels = Json::array();
+    for (const MemoryLevel &level : ceilings.levels)
+      levels.push_back({{"name", level.name},
+                        {"read_gb_per_s", level.readGBps},
+                        {"write_gb_per_s", level.writeGBps}});
+    object["most"] = {{"fp32_tflop_per_s", ceilings.mostF32TFlops},
+                      {"bf16_tflop_per_s", ceilings.mostBf16TFlops},
+                      {"levels", std::move(levels)}};
+  }
+  return object.dump(-1, ' ', false, Handler::replace) + "\n";
+}

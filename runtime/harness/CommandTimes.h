@@ -1,0 +1,91 @@
+//===- CommandTimes.h - where the time of runs goes -------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The profile of `sinter-run --profile` and of the trainer's --profile: the
+// mean time of each command, and how near it comes to what the device can do.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_COMMANDTIMES_H
+#define SINTER_RUNTIME_HARNESS_COMMANDTIMES_H
+
+#include "runtime/device/Ceilings.h"
+#include "runtime/exec/ExpandScans.h"
+#include "runtime/exec/Profile.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// Adds up the time of every command and records each run of it for a trace.
+class CommandTimes final : public ProfileSink {
+public:
+  /// Of runs of a program that was made from `artifact`, which outlives this.
+  explicit CommandTimes(const sinter_artifact &artifact)
+      : artifact_(artifact) {}
+
+  void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
+              uint64_t durationNs) override;
+
+  /// The floating-point operations of each command of an entry of `artifact`,
+  /// in all its trips. The commands of the body of a scan follow it, each once.
+  using FlopsOfEntry =
+      std::function<std::vector<double>(const sinter_entry &entry)>;
+
+  /// The commands with their mean time in a run of their entry, their share of
+  /// the time of all runs, GB/s and the most that the device can do of these,
+  /// and TFLOP/s, slowest first; then the device's limits. As a table, or as
+  /// JSON. Without `flopsOf` there are no TFLOP/s. Commands of several entries
+  /// are named with their entry.
+  std::string table(const Ceilings &ceilings,
+                    const FlopsOfEntry &flopsOf = {}) const;
+  std::string json(const Ceilings &ceilings,
+                   const FlopsOfEntry &flopsOf = {}) const;
+
+  /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
+  /// in the row of its stream, in the process of its device. "otherData" names
+  /// the entry that took most time and the sizes of its inputs; events of other
+  /// entries have "entry". Events of a scan have its number as "command", and
+  /// those of commands in its body "in_body" and "trip", from 0, which is left
+  /// out.
+  std::string traceEvents() const;
+
+private:
+  struct Event {
+    uint32_t entry, index;
+    uint64_t beginNs, durationNs;
+  };
+  struct Line {
+    const sinter_command *command = nullptr; // of one trip
+    uint32_t index = 0;                      // in the table; that of a scan
+    std::optional<uint32_t> inBody = {};     // in the body of a scan
+    int64_t trips = 1;
+    uint64_t totalNs = 0, runs = 0;
+  };
+  struct Entry {
+    const sinter_entry *entry = nullptr;  // as it runs
+    const sinter_entry *source = nullptr; // the same of `artifact_`
+    std::vector<ScanTrip> trips;          // by command of `entry`
+    std::vector<Line> lines;
+    std::vector<size_t> firstLine; // by command of `source`
+    uint64_t totalNs = 0;
+  };
+  struct Row; // of the table
+  uint32_t begin(const sinter_entry &entry);
+  uint32_t longest() const;
+  std::vector<Row> rows(const Ceilings &ceilings,
+                        const FlopsOfEntry &flopsOf) const;
+  std::string deviceOf(uint32_t place) const;
+
+  const sinter_artifact &artifact_;
+  std::vector<Entry> entries_;
+  std::vector<Event> events_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_COMMANDTIMES_H
