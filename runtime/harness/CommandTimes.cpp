@@ -179,11 +179,14 @@ CommandTimes::rows(const Ceilings &ceilings,
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
       auto rate = [&](double amount) { return us > 0 ? amount / us : 0; };
+      // The limits are those of the first device.
+      const bool isFirstKind = placeKind(artifact_, command.place) ==
+                               std::string(placeKind(artifact_, 0));
       rows.push_back({&entry, &line, us, total > 0 ? totalNs / total : 0,
                       rate(static_cast<double>(line.trips) *
                            static_cast<double>(read + written)) /
                           1e3,
-                      ceilings.mostGBps(read, written),
+                      isFirstKind ? ceilings.mostGBps(read, written) : 0,
                       i < flops.size() ? rate(flops[i]) / 1e6 : 0});
     }
   }
@@ -211,7 +214,8 @@ std::string CommandTimes::table(const Ceilings &ceilings,
     text +=
         formatted("%6.1f %% %11.1f %9.1f", 100 * row.share, row.us, row.gbps);
     if (hasMost)
-      text += formatted(" %9.1f", row.mostGbps);
+      text +=
+          row.mostGbps > 0 ? formatted(" %9.1f", row.mostGbps) : "         -";
     if (flopsOf)
       text += formatted(" %9.3f", row.tflops);
     text += formatted("  %-7s ", commandName(command.kind));
@@ -220,19 +224,24 @@ std::string CommandTimes::table(const Ceilings &ceilings,
     text += std::string(command.label) + "\n";
   }
   if (hasMost) {
-    text += formatted("at most: %.3f TFLOP/s in fp32, %.3f in bf16; reads of",
-                      ceilings.mostF32TFlops, ceilings.mostBf16TFlops);
+    text += "at most: ";
+    if (flopsOf)
+      text += formatted("%.3f TFLOP/s in fp32, %.3f in bf16; ",
+                        ceilings.mostF32TFlops, ceilings.mostBf16TFlops);
+    text += "reads of";
     for (const MemoryLevel &level : ceilings.levels)
       text += formatted("%s %s %.1f GB/s",
                         &level == &ceilings.levels.front() ? "" : ",",
                         level.name.c_str(), level.readGBps);
     text += "\n";
   }
-  if (ceilings.copyGBps > 0)
-    text +=
-        formatted("measured: %.1f GB/s (large copy), %.3f TFLOP/s (large "
-                  "fp32 product), %.3f (bf16)\n",
-                  ceilings.copyGBps, ceilings.f32TFlops, ceilings.bf16TFlops);
+  if (ceilings.copyGBps > 0) {
+    text += formatted("measured: %.1f GB/s (large copy)", ceilings.copyGBps);
+    if (flopsOf)
+      text += formatted(", %.3f TFLOP/s (large fp32 product), %.3f (bf16)",
+                        ceilings.f32TFlops, ceilings.bf16TFlops);
+    text += "\n";
+  }
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/harness/Trainer.h"
 
 #include "runtime/base/OutOfMemory.h"
+#include "runtime/exec/Program.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
 
@@ -234,10 +235,12 @@ bool Trainer::worksAhead() const {
 }
 
 /// How many steps to begin at once, of those before step `end`: a whole series,
-/// or one if something is due before its end or the time of a step is not
-/// measured yet.
+/// or one if something is due before its end, the time of a step is not
+/// measured yet, or a profile is not complete.
 int64_t Trainer::stepsToBegin(int64_t end) const {
-  const int64_t most = isMeasured_ ? replicas_->mostSteps() : 1,
+  const int64_t most = isMeasured_ && step_ >= profileEnd_
+                           ? replicas_->mostSteps()
+                           : 1,
                 perEpoch = order_.batchesPerEpoch(),
                 left = std::min({end - step_, perEpoch - step_ % perEpoch,
                                  saveTimes_.stepsLeft(step_)});
@@ -253,6 +256,7 @@ Status Trainer::loop() {
     SINTER_RETURN_IF_ERROR(evaluateNow());
   while (step_ < end && !stopRequested()) {
     const int64_t count = stepsToBegin(end);
+    SINTER_RETURN_IF_ERROR(timeCommands());
     SINTER_RETURN_IF_ERROR(beginSteps(count));
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     bool saves = isTimeToSave();
@@ -266,7 +270,8 @@ Status Trainer::loop() {
     if (saves && !stopRequested())
       SINTER_RETURN_IF_ERROR(saveOrWarn());
   }
-  return finishSteps();
+  SINTER_RETURN_IF_ERROR(finishSteps());
+  return timeCommands(/*ends=*/true);
 }
 
 /// Evaluates if there is data for it and it has not been done after this step.
@@ -283,6 +288,7 @@ Status Trainer::evaluateNow() {
     progress_->warn("warning: not evaluated: " + error.message());
     return {};
   }
+  session_->program()->program->setProfileSink(nullptr); // of steps alone
   Result<Evaluation> evaluation = evaluate(
       *evalRunner_, *evalData_, control(step_), options_, stopRequested);
   if (!evaluation.ok())

@@ -11,6 +11,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_TRAINER_H
 #define SINTER_RUNTIME_HARNESS_TRAINER_H
 
+#include "runtime/harness/CommandTimes.h"
 #include "runtime/harness/EventLog.h"
 #include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Progress.h"
@@ -102,6 +103,9 @@ private:
   Status saveSound(const Status &failure);
   Status keepsStates(Status failure, int64_t step);
   Status finish();
+  Status planProfile();
+  Status timeCommands(bool ends = false);
+  void reportProfile();
   sinter_control control(int64_t step) const;
   void report();
   void closeLogs(const Status &status);
@@ -146,6 +150,10 @@ private:
   /// When the last step was begun or finished, for measureStep().
   std::chrono::steady_clock::time_point beginOfStep_, endOfStep_;
   bool isMeasured_ = true; // or need not be
+  /// Of the steps from profileBegin_ to before profileEnd_, from 0.
+  std::optional<CommandTimes> profile_;
+  int64_t profileBegin_ = -1, profileEnd_ = -1;
+  bool isTimed_ = false; // the steps that begin now
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
   int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish

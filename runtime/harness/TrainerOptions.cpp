@@ -280,6 +280,11 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        train, setFlag(o.logStats)},
       {"tensorboard", "DIR", "write event files with scalars for TensorBoard",
        needed, train, setText(o.tensorboard)},
+      {"profile", "",
+       "print the time of each command of 10 steps, after the first 3", none,
+       train, setFlag(o.profile)},
+      {"trace-events", "FILE", "write the profile as trace events", needed,
+       train, setText(o.traceEvents)},
       {"check-nonfinite", "off|step|op",
        "stop at a NaN or infinity in the loss; if given, also in states (step) "
        "or any value (op), name what made it and write a file to replay",
@@ -322,6 +327,15 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
     if (options.logStats && options.logJson.empty())
       return Status::invalid("--log-stats: needs --log-json=FILE");
+    if (options.profile || !options.traceEvents.empty())
+      for (auto [name, isOther] :
+           {std::pair{"--verify-resume", options.verifyResume.has_value()},
+            {"--check-nonfinite", options.locatesNonfinite},
+            {"--inject-nonfinite", options.injection.has_value()}})
+        if (isOther)
+          return Status::invalid(
+              std::string(options.profile ? "--profile" : "--trace-events") +
+              ": cannot be combined with " + name);
     if (!options.spare.empty() && options.out.empty())
       return Status::invalid("--spare: needs --out=DIR");
     if (options.spare == options.out && !options.out.empty())

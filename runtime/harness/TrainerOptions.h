@@ -71,6 +71,8 @@ struct TrainerOptions {
   int32_t workers = 1;
   int32_t prefetch = 4;
   std::string logJson, tensorboard;
+  bool profile = false;
+  std::string traceEvents;
   bool logStats = false;
   enum class NonFinite { Off, Step, Op } checkNonfinite = NonFinite::Step;
   /// --check-nonfinite was given: states are looked at too, and what made the

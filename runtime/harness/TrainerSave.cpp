@@ -275,14 +275,17 @@ Status Trainer::finish() {
     SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
     SINTER_RETURN_IF_ERROR(saveLast());
-  if (interrupted)
+  if (interrupted) {
+    reportProfile();
     return Status(SINTER_INTERRUPTED,
                   "interrupted after step " + std::to_string(step_) + " of " +
                       std::to_string(totalSteps_) +
                       (store_
                            ? "; continue with --resume"
                            : "; nothing was saved because there is no --out"));
+  }
   if (!options_.quiet)
     report();
+  reportProfile();
   return {};
 }

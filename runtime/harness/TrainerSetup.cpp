@@ -51,6 +51,7 @@ Status Trainer::prepare() {
   }
   SINTER_RETURN_IF_ERROR(replicas_->spreadStates());
   SINTER_RETURN_IF_ERROR(prepareFinder());
+  SINTER_RETURN_IF_ERROR(planProfile());
   SINTER_RETURN_IF_ERROR(openLog());
   Progress::Options progress;
   progress.quiet = options_.quiet;

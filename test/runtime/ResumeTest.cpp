@@ -233,6 +233,8 @@ TEST_CASE(
                                         "log-json",
                                         "log-stats",
                                         "tensorboard",
+                                        "profile",
+                                        "trace-events",
                                         "quiet",
                                         "v",
                                         "help",

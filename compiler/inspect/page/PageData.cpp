@@ -155,6 +155,11 @@ void ProgramWriter::write(const PageProgram &program) {
   out_.attribute("kernels", json::Object(program.kernels));
   if (!program.commandMicros.empty())
     out_.attribute("command_us", json::Array(program.commandMicros));
+  if (!program.devices.empty())
+    out_.attributeArray("devices", [&] {
+      for (const std::string &name : program.devices)
+        out_.value(utf8(name));
+    });
   if (!program.overlays.empty())
     out_.attribute("overlays", json::Object(program.overlays));
   out_.attributeArray("strings", [&] {
@@ -183,8 +188,8 @@ void compiler::writePageData(const PageContent &content,
   });
 }
 
-// What Profile::traceEvents of sinter-run writes about the program; nothing if
-// it is absent or of another form.
+// What CommandTimes::traceEvents writes about the program; nothing if it is
+// absent or of another form.
 static std::optional<InputSizes> inputSizes(const json::Object &events) {
   const json::Object *program = events.getObject("otherData");
   const json::Array *inputs = program ? program->getArray("inputs") : nullptr;
@@ -217,8 +222,8 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
   const json::Array *events =
       object ? object->getArray("traceEvents") : nullptr;
   if (!events)
-    return "has no traceEvents; 'sinter-run --profile --trace-events=FILE' "
-           "writes them";
+    return "has no traceEvents; --trace-events=FILE of sinter-run or of a "
+           "trainer writes them";
   profile.inputs = inputSizes(*object);
   std::vector<double> &micros = profile.micros;
   // More commands than any program has; a damaged file may name any number.
@@ -230,7 +235,9 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
     std::optional<int64_t> command =
         args ? args->getInteger("command") : std::nullopt;
     std::optional<double> time = event ? event->getNumber("dur") : std::nullopt;
-    if (!command || !time || *command < 0 || *command >= kMostCommands)
+    // Events that name an entry are of another one than those that do not.
+    if (!command || !time || args->get("entry") || *command < 0 ||
+        *command >= kMostCommands)
       continue;
     if (!std::isfinite(*time) || *time < 0)
       return "has a time that is not a positive number";

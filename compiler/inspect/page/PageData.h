@@ -25,6 +25,15 @@ struct PageProgram {
   std::vector<double> commandMicros;
   /// Numbers of nodes that the page can show as colors: {title: {node: n}}.
   llvm::json::Object overlays;
+  /// The names of its devices, if it has several and they are known: a trace
+  /// does not have them.
+  std::vector<std::string> devices;
+
+  /// "sim:0"; "device 0" if it is not known.
+  std::string deviceName(size_t place) const {
+    return place < devices.size() ? devices[place]
+                                  : "device " + std::to_string(place);
+  }
 };
 
 /// What a page is about.
@@ -52,7 +61,8 @@ struct Profile {
   std::optional<InputSizes> inputs;
 };
 
-/// Reads trace events of `sinter-run --trace-events`. Returns "" on success,
+/// Reads trace events of `sinter-run --trace-events`, or of a trainer's; of the
+/// entry that took most time. Returns "" on success,
 /// else what is wrong with `text`.
 std::string readProfile(llvm::StringRef text, Profile &profile);
 

@@ -23,6 +23,7 @@
 #include "compiler/inspect/page/ViewFiles.h"
 #include "compiler/inspect/run/RunPage.h"
 #include "compiler/inspect/run/RunTool.h"
+#include "ir/Dialect.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -37,8 +38,8 @@ static constexpr uint16_t kDefaultPort = 8700;
 const char *const compiler::kViewHelp =
     "  --with=FILE                   of view: a second model or trace, side by "
     "side\n"
-    "  --profile=FILE                of view: times of 'sinter-run "
-    "--trace-events'\n"
+    "  --profile=FILE                of view: times that --trace-events of "
+    "sinter-run or a trainer wrote\n"
     "  --overlay=FILE                of view: numbers of nodes as colors: "
     "{TITLE: {NODE: N}}\n"
     "  --format=FORMAT               of view: html, model-explorer, "
@@ -202,6 +203,8 @@ static int compileModel(const Options &options,
   if (!compilation)
     return code;
   program.trace = *compilation->trace();
+  for (StringRef name : ir::deviceNames(compilation->module()))
+    program.devices.push_back(name.str());
   return isPlanned ? addCode(*compilation, program) : int(kExitDone);
 }
 

@@ -15,7 +15,7 @@ namespace sinter::compiler {
 ///
 /// The trace of `sinterc --trace`.
 int readTraceFile(const std::string &path, PageProgram &program);
-/// The times of `sinter-run --trace-events`, whose program must have as many
+/// The times of --trace-events, whose program must have as many
 /// commands and inputs of the same sizes as one that `program` has. A file that
 /// does not say these sizes is read with a warning.
 int readProfileFile(const std::string &path, PageProgram &program);

@@ -1,0 +1,75 @@
+//===- TrainerProfile.cpp - the trainer's --profile -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Times each command of some steps of a run. Commands are the same ones in the
+// same order with and without it, so that the run has the same bits; while they
+// are timed, they run one after the other, and steps one at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/File.h"
+#include "runtime/exec/Program.h"
+#include "runtime/harness/Trainer.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace sinter::rt;
+
+/// What is set up lazily is set up after this many steps of a run.
+static constexpr int64_t kWarmups = 3;
+static constexpr int64_t kMostSteps = 10;
+
+Status Trainer::planProfile() {
+  if (!options_.profile && options_.traceEvents.empty())
+    return {};
+  const char *option = options_.profile ? "--profile" : "--trace-events";
+  if (replicas_->size() > 1)
+    return Status::invalid(std::string(option) +
+                           ": cannot be combined with replicas");
+  const int64_t left = totalSteps_ - step_;
+  if (left <= kWarmups)
+    return Status::invalid(std::string(option) +
+                           ": times steps after the first " +
+                           std::to_string(kWarmups) +
+                           " of a run; this one makes " + std::to_string(left));
+  profileBegin_ = step_ + kWarmups;
+  profileEnd_ = std::min(totalSteps_, profileBegin_ + kMostSteps);
+  profile_.emplace(session_->program()->program->source());
+  // A file that cannot be written is an error before the run, not after it.
+  return options_.traceEvents.empty()
+             ? Status()
+             : writeFileAtomic(options_.traceEvents, profile_->traceEvents());
+}
+
+/// Before a step begins, and once the last one is finished (`ends`): starts and
+/// ends the timing.
+Status Trainer::timeCommands(bool ends) {
+  if (!profile_)
+    return {};
+  const bool isTimed = !ends && step_ >= profileBegin_ && step_ < profileEnd_,
+             wasTimed = isTimed_;
+  if (isTimed != wasTimed)
+    SINTER_RETURN_IF_ERROR(finishSteps());
+  isTimed_ = isTimed;
+  session_->program()->program->setProfileSink(isTimed ? &*profile_ : nullptr);
+  return wasTimed && !isTimed && !options_.traceEvents.empty()
+             ? writeFileAtomic(options_.traceEvents, profile_->traceEvents())
+             : Status();
+}
+
+void Trainer::reportProfile() {
+  if (!options_.profile || step_ <= profileBegin_)
+    return;
+  Result<Ceilings> ceilings =
+      measureCeilings(session_->program()->program->device());
+  if (!ceilings.ok())
+    progress_->warn("warning: the limits of the device are not measured: " +
+                    ceilings.status().message());
+  std::printf("steps %lld to %lld:\n%s",
+              static_cast<long long>(profileBegin_ + 1),
+              static_cast<long long>(std::min(step_, profileEnd_)),
+              profile_->table(ceilings.ok() ? *ceilings : Ceilings()).c_str());
+  std::fflush(stdout);
+}
