@@ -11,6 +11,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <set>
+
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -20,8 +22,10 @@ static std::string joined(const std::vector<std::string> &nodes) {
   return utf8(llvm::join(nodes, ","));
 }
 
+// "exec.matmul" of "exec.matmul(%, %) -> % ...".
 static StringRef kindOf(const OpText &op) {
-  return StringRef(op.text).take_until([](char c) { return c == ' '; });
+  return StringRef(op.text).take_until(
+      [](char c) { return c == ' ' || c == '(' || c == '{'; });
 }
 
 static bool isHead(const OpText &op) {
@@ -228,64 +232,136 @@ commandsOf(const std::vector<OpText> &ops,
   return commands;
 }
 
-static void writeProgramEvents(json::OStream &out, StringRef symbol,
-                               StringRef text, unsigned pid,
-                               const std::vector<double> &micros) {
+// A number in the attributes of a command, which end its text: 1 of "exec.place
+// = 1 : i64"; 0 if it is not there.
+static unsigned numberOf(const OpText &op, StringRef attribute) {
+  StringRef text = StringRef(op.text).rsplit('{').second;
+  unsigned number = 0;
+  size_t at = text.find((attribute + " = ").str());
+  if (at == StringRef::npos)
+    return 0;
+  text = text.drop_front(at + attribute.size() + 3);
+  return text.consumeInteger(10, number) ? 0 : number;
+}
+
+namespace {
+
+/// The events of one program: a process for each device, a thread for each of
+/// its streams.
+class EventWriter {
+public:
+  EventWriter(json::OStream &out, const PageProgram &program)
+      : out_(out), program_(program) {}
+  /// Returns the number of processes, which begin at `pid`.
+  unsigned write(StringRef symbol, StringRef text, unsigned pid);
+
+private:
+  void name(StringRef what, const std::string &name, unsigned pid,
+            std::optional<unsigned> tid = std::nullopt);
+  void command(unsigned number, const OpText &op, unsigned pid, double time,
+               double duration);
+  void live(int64_t bytes, unsigned pid, double time);
+
+  json::OStream &out_;
+  const PageProgram &program_;
+};
+
+} // namespace
+
+void EventWriter::name(StringRef what, const std::string &name, unsigned pid,
+                       std::optional<unsigned> tid) {
+  out_.object([&] {
+    out_.attribute("name", what);
+    out_.attribute("ph", "M");
+    out_.attribute("pid", pid);
+    if (tid)
+      out_.attribute("tid", *tid);
+    out_.attributeObject("args", [&] { out_.attribute("name", utf8(name)); });
+  });
+}
+
+void EventWriter::command(unsigned number, const OpText &op, unsigned pid,
+                          double time, double duration) {
+  out_.object([&] {
+    StringRef kind = kindOf(op);
+    kind.consume_front("exec.");
+    out_.attribute("name", op.nodes.empty() ? utf8(kind) : joined(op.nodes));
+    out_.attribute("cat", utf8(kind));
+    out_.attribute("ph", "X");
+    out_.attribute("ts", time);
+    out_.attribute("dur", duration);
+    out_.attribute("pid", pid);
+    out_.attribute("tid", numberOf(op, "exec.stream"));
+    out_.attributeObject("args", [&] {
+      out_.attribute("command", int64_t(number));
+      out_.attribute("op", utf8(op.text));
+    });
+  });
+}
+
+void EventWriter::live(int64_t bytes, unsigned pid, double time) {
+  out_.object([&] {
+    out_.attribute("name", "arena");
+    out_.attribute("ph", "C");
+    out_.attribute("ts", time);
+    out_.attribute("pid", pid);
+    out_.attributeObject("args", [&] { out_.attribute("live bytes", bytes); });
+  });
+}
+
+unsigned EventWriter::write(StringRef symbol, StringRef text, unsigned pid) {
   std::vector<OpText> ops = readOps(text);
   std::map<unsigned, Buffer> buffers;
   std::vector<const OpText *> commands = commandsOf(ops, buffers);
   // A profile is of one program; its last command has the last time.
-  bool isProfiled = micros.size() == commands.size();
-  out.object([&] {
-    out.attribute("name", "process_name");
-    out.attribute("ph", "M");
-    out.attribute("pid", pid);
-    out.attributeObject("args", [&] {
-      out.attribute("name", utf8(("@" + symbol).str()) +
-                                (isProfiled ? "" : ", 1 us for each command"));
-    });
-  });
+  const std::vector<double> &micros = program_.commandMicros;
+  const bool isProfiled = micros.size() == commands.size();
+  unsigned numPlaces = 1;
+  std::set<std::pair<unsigned, unsigned>> streams; // (place, stream)
+  for (const OpText *op : commands) {
+    const unsigned place = numberOf(*op, "exec.place");
+    numPlaces = std::max(numPlaces, place + 1);
+    streams.emplace(place, numberOf(*op, "exec.stream"));
+  }
+  for (unsigned place = 0; place < numPlaces; ++place)
+    name("process_name",
+         ("@" + symbol).str() +
+             (numPlaces > 1 ? " on " + program_.deviceName(place) : "") +
+             (isProfiled ? "" : ", 1 us for each command"),
+         pid + place);
+  constexpr const char *kStreams[] = {"compute", "transfers",
+                                      "gradients of weights"};
+  for (auto [place, stream] : streams)
+    name("thread_name",
+         stream < std::size(kStreams) ? kStreams[stream]
+                                      : "stream " + std::to_string(stream),
+         pid + place, stream);
   double time = 0;
   for (auto [i, op] : llvm::enumerate(commands)) {
-    double duration = isProfiled ? micros[i] : 1;
-    out.object([&, i = i, op = op] {
-      out.attribute("name",
-                    op->nodes.empty() ? utf8(kindOf(*op)) : joined(op->nodes));
-      out.attribute("cat", utf8(kindOf(*op)));
-      out.attribute("ph", "X");
-      out.attribute("ts", time);
-      out.attribute("dur", duration);
-      out.attribute("pid", pid);
-      out.attribute("tid", 0);
-      out.attributeObject("args", [&] {
-        out.attribute("command", int64_t(i));
-        out.attribute("op", utf8(op->text));
-      });
-    });
-    int64_t live = 0;
+    const double duration = isProfiled ? micros[i] : 1;
+    command(i, *op, pid + numberOf(*op, "exec.place"), time, duration);
+    std::vector<int64_t> bytes(numPlaces);
     for (auto &[id, buffer] : buffers)
-      live += buffer.first <= i && i <= buffer.last ? buffer.bytes : 0;
-    out.object([&] {
-      out.attribute("name", "arena");
-      out.attribute("ph", "C");
-      out.attribute("ts", time);
-      out.attribute("pid", pid);
-      out.attributeObject("args", [&] { out.attribute("live bytes", live); });
-    });
+      if (buffer.first <= i && i <= buffer.last && buffer.place < numPlaces)
+        bytes[buffer.place] += buffer.bytes;
+    for (unsigned place = 0; place < numPlaces; ++place)
+      live(bytes[place], pid + place, time);
     time += duration;
   }
+  return numPlaces;
 }
 
 void compiler::writeTraceEvents(const PageProgram &program,
                                 llvm::raw_ostream &os) {
   json::OStream out(os);
+  EventWriter writer(out, program);
   out.object([&] {
     out.attributeArray("traceEvents", [&] {
       unsigned pid = 0;
       for (const auto &[symbol, text] :
            program.trace.before(program.trace.steps.size()))
         if (StringRef(text).starts_with("exec.program"))
-          writeProgramEvents(out, symbol, text, pid++, program.commandMicros);
+          pid += writer.write(symbol, text, pid);
     });
   });
 }
