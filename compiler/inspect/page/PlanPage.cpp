@@ -64,8 +64,12 @@ static json::Object planJson(const sinter_artifact &artifact,
                                   {"size", value.slice->sizeBytes},
                                   {"first", value.first},
                                   {"last", value.last}});
+  json::Array devices;
+  for (uint32_t place = 0; place < artifact.numPlaces; ++place)
+    devices.push_back(jsonText(deviceName(artifact, place)));
   return json::Object{{"target", jsonText(artifact.target)},
                       {"entry", jsonText(entry.name)},
+                      {"devices", std::move(devices)},
                       {"commands", std::move(commandList)},
                       {"values", std::move(values)}};
 }

@@ -6,6 +6,7 @@
 class App {
   constructor(data) {
     this.names = []; // of the selected nodes of the model
+    this.problem = ''; // what the address names and the file does not have
     this.lit = [];   // those that all graphs light up
     this.overlay = 'category';
     this.sides = [];
@@ -247,6 +248,7 @@ class App {
   }
 
   setNames(names, isLit = true) {
+    this.problem = '';
     this.names = names;
     this.lit = isLit ? names : [];
     this.redraw();
@@ -265,17 +267,27 @@ class App {
       this.select(side, node);
   }
 
-  // Selects a node of the model in all sides, where they have it.
+  // Selects a node of the model in all sides, where they have it; of
+  // "grad(NODE)" an op that computes the gradient.
   selectNode(name) {
-    this.setNames([name]);
+    this.setNames([nodeOfName(name)]);
     for (const side of this.sides) {
-      const leaf = side.graph.leaves.find(each => each.nodes.includes(name) && !each.isQuiet) || side.graph.leaves.find(each => each.nodes.includes(name));
+      const {leaves} = side.graph, computing = leaves.filter(each => namesOf(each).includes(name));
+      const found = computing.length ? computing : leaves.filter(each => each.nodes.includes(nodeOfName(name)));
+      const leaf = found.find(each => !each.isQuiet) || found[0];
       side.selected = leaf || null;
       if (leaf)
         side.view.reveal(leaf);
       if (leaf && side === this.side)
         this.codeOf(side, leaf);
     }
+    this.redraw();
+  }
+
+  // Says that the page cannot show what its address asks for.
+  report(problem) {
+    this.problem = problem;
+    this.openSide('selection');
     this.redraw();
   }
 
@@ -361,7 +373,7 @@ class App {
     if (!box)
       return this.tooltip('');
     const value = side.overlay.valueOfBox(box);
-    const lines = [box.label + (box.isGroup ? ` (${box.count} ops)` : ''), ...box.nodes.slice(0, 8).map(shown)];
+    const lines = [box.label + (box.isGroup ? ` (${box.count} ops)` : ''), ...box.nodes.slice(0, 8).map(nodeText)];
     if (box.nodes.length > 8)
       lines.push(`and ${box.nodes.length - 8} more`);
     if (box.type)

@@ -20,6 +20,12 @@ function nodeOfName(name) {
   return name.startsWith('grad(') && name.endsWith(')') ? name.slice(5, -1) : name;
 }
 
+// A name as people read it: that of a part of a training step, "<optimizer>" or
+// "grad(<loss>)" here, without its brackets.
+function readable(name) {
+  return name.replace(/^(grad\()?<(loss|loss_scale|clip|optimizer|ema)>(\)?)$/, '$1$2$3');
+}
+
 // One op in one version of a symbol. `operands` are [op's id, number] for each
 // "%" of the text; a negative number is a block argument.
 class Op {
@@ -103,6 +109,7 @@ class Program {
     this.kernelFacts = data.kernels || {};
     this.overlays = data.overlays || {};
     this.commandMicros = data.command_us || [];
+    this.devices = data.devices || [];
     for (const step of this.steps)
       for (const change of step.changes)
         change.name = this.strings[change.symbol];
@@ -237,7 +244,7 @@ class Program {
   plans() {
     if (!this.planned)
       this.planned = this.symbols(this.steps.length - 1).filter(s => s.kind === 'exec.program')
-        .map(s => new Plan(s.name, this.ops(s.name, this.steps.length - 1), this.commandMicros));
+        .map(s => new Plan(s.name, this.ops(s.name, this.steps.length - 1), this.commandMicros, this.devices));
     return this.planned;
   }
 
@@ -262,10 +269,15 @@ class Program {
   }
 }
 
+function deviceName(devices, place) {
+  return devices[place] ?? `device ${place}`;
+}
+
 // The commands of one program, and its buffers over time.
 class Plan {
-  constructor(symbol, ops, micros) {
+  constructor(symbol, ops, micros, devices) {
     this.symbol = symbol;
+    this.devices = devices;
     this.commands = [];
     this.buffers = new Map(); // by the id of exec.buffer
     for (const op of ops)
@@ -278,14 +290,14 @@ class Plan {
   }
 
   // Of a compiled program, which has commands and bytes, but no ops.
-  static ofCompiled({target, entry, commands, values}, namesTarget) {
-    const plan = new Plan(entry, [], []);
+  static ofCompiled({target, entry, devices, commands, values}, namesTarget) {
+    const plan = new Plan(entry, [], [], devices || []);
     plan.title = `@${entry}` + (namesTarget ? ` for ${target}` : '');
     plan.commands = commands.map(({kind, target: name, nodes}, index) => (
-      {op: {kind: `exec.${kind}`, nodes}, index, target: name, reads: [], writes: []}));
+      {op: {kind: `exec.${kind}`, nodes: [...new Set(nodes.map(nodeOfName))], computes: nodes}, index, target: name, reads: [], writes: []}));
     plan.arena = values.map(value => {
       const writer = plan.commands[value.first];
-      return {...value, space: 'arena', type: '', nodes: writer.op.nodes, writer};
+      return {...value, space: 'arena', type: '', nodes: writer.op.nodes, computes: writer.op.computes, writer};
     });
     return plan;
   }
@@ -295,7 +307,7 @@ class Plan {
     if (match)
       this.buffers.set(op.id, {id: op.id, space: match[1], place: Number(match[2]),
                                offset: Number(match[3]), size: Number(match[4]), type: op.type,
-                               nodes: op.nodes, first: Infinity, last: -1, writer: null});
+                               nodes: op.nodes, computes: op.computes, first: Infinity, last: -1, writer: null});
   }
 
   addCommand(op) {
@@ -305,8 +317,8 @@ class Plan {
     const target = name ? name[1] || name[2] : op.kind.replace(/^exec\./, '');
     const more = op.computes.length > 1 ? ` +${op.computes.length - 1}` : '';
     const command = {op, index, target, reads: [], writes: [],
-                     name: name ? target : `${target} ${op.computes.join(', ')}`,
-                     label: name ? target : `${target} ${op.computes[0] || ''}${more}`};
+                     name: name ? target : `${target} ${op.computes.map(readable).join(', ')}`,
+                     label: name ? target : `${target} ${readable(op.computes[0] || '')}${more}`};
     op.operands.forEach(([id], k) => {
       const buffer = this.buffers.get(id);
       if (!buffer)
@@ -319,6 +331,9 @@ class Plan {
     });
     this.commands.push(command);
   }
+
+  // "sim:0"; "device 0" if its name is not known.
+  deviceName(place) { return deviceName(this.devices, place); }
 
   // Live bytes of one place at each command. Values that share bytes, as in an
   // update in place, count once.

@@ -25,7 +25,7 @@ class KernelPanes {
                            element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
                            element('td', {class: 'number'}, String(kernel.commands.length)),
                            hasTimes ? element('td', {class: 'number'}, timeOf(kernel).toFixed(1)) : null,
-                           element('td', {class: 'faint'}, shown(nodes.slice(0, 6).join(', ')) + (nodes.length > 6 ? ` and ${nodes.length - 6} more` : ''))));
+                           element('td', {class: 'faint'}, nodes.slice(0, 6).map(nodeText).join(', ') + (nodes.length > 6 ? ` and ${nodes.length - 6} more` : ''))));
     }
     byId('kernelTable').replaceChildren(table);
     byId('kernelTotals').textContent = `${rows.length} of ${kernels.length}`;

@@ -42,7 +42,7 @@ class MemoryChart {
   }
 
   describe(buffer) {
-    return `${buffer.nodes.map(shown).join(', ') || '(no node)'}\n${[buffer.type, bytesText(buffer.size)].filter(Boolean).join('  ')}\nbytes ${buffer.offset} to ${buffer.offset + buffer.size}, commands ${buffer.first} to ${buffer.last}` +
+    return `${buffer.computes.map(nodeText).join(', ') || '(no node)'}\n${[buffer.type, bytesText(buffer.size)].filter(Boolean).join('  ')}\nbytes ${buffer.offset} to ${buffer.offset + buffer.size}, commands ${buffer.first} to ${buffer.last}` +
       (buffer.writer ? `\nwritten by ${shown(buffer.writer.target)}` : '');
   }
 
@@ -58,7 +58,7 @@ class MemoryChart {
 
   // "arena 3.0 KiB, peak 2.0 KiB live", with the device if there are several.
   totals() {
-    return (this.isOneOfSeveral ? `device ${this.place}: ` : '') +
+    return (this.isOneOfSeveral ? `${this.plan.deviceName(this.place)}: ` : '') +
       `arena ${bytesText(Math.max(0, ...this.buffers.map(b => b.offset + b.size)))}, peak ${bytesText(Math.max(0, ...this.live))} live`;
   }
 
@@ -130,7 +130,7 @@ class MemoryChart {
     context.fillText(this.plan.micros.length ? 'time of the profile, us' : 'command', (AXIS_LEFT + this.width) / 2, this.bottom + 19);
     context.textAlign = 'left';
     context.textBaseline = 'bottom';
-    context.fillText('bytes of the arena' + (this.isOneOfSeveral ? ` of device ${this.place}` : ''), AXIS_LEFT, this.top - 3);
+    context.fillText('bytes of the arena' + (this.isOneOfSeveral ? ` of ${this.plan.deviceName(this.place)}` : ''), AXIS_LEFT, this.top - 3);
   }
 
   drawBuffers(context, colors) {
@@ -147,7 +147,9 @@ class MemoryChart {
       context.lineWidth = isSelected ? 2.5 : 0.5;
       context.strokeRect(x, y, w, h);
       if (h >= 12 && w >= 40) {
-        const name = (buffer.nodes[0] || buffer.type).split('/').filter(Boolean).slice(-2).join('/');
+        const full = readable(buffer.computes[0] || buffer.type), node = nodeOfName(full);
+        const short = shown(node.split('/').filter(Boolean).slice(-2).join('/'));
+        const name = node === full ? short : `grad(${short})`;
         context.fillStyle = '#fff';
         context.fillText(clipText(context, shown(name), w - 6), x + 3, y + h / 2);
       }
@@ -208,8 +210,8 @@ class MemoryChart {
     const table = element('table', {}, element('tr', {}, element('th', {class: 'number'}, 'bytes'), element('th', {}, 'tensor')));
     for (const buffer of at.slice(0, MOST_LISTED))
       table.append(element('tr', {}, element('td', {class: 'number'}, bytesText(buffer.size)),
-                           element('td', {}, element('a', {onclick: () => this.app.selectBuffer(this.plan, buffer)}, shown(buffer.nodes[0] || '(no node)')),
-                                   buffer.nodes.length > 1 ? ` +${buffer.nodes.length - 1}` : '', element('div', {class: 'faint'}, buffer.type))));
+                           element('td', {}, element('a', {onclick: () => this.app.selectBuffer(this.plan, buffer)}, nodeText(buffer.computes[0] || '(no node)')),
+                                   buffer.computes.length > 1 ? ` +${buffer.computes.length - 1}` : '', element('div', {class: 'faint'}, buffer.type))));
     this.peakPane.append(table);
   }
 }
@@ -247,7 +249,7 @@ class MemoryPane {
     const places = plan ? [...new Set(plan.arena.map(buffer => buffer.place))].sort((a, b) => a - b) : [];
     byId('memoryBody').replaceChildren();
     this.charts = (places.length ? places : [0]).map((place, i) => {
-      const canvas = element('canvas', {tabindex: 0, 'aria-label': `Memory over time, device ${place}`});
+      const canvas = element('canvas', {tabindex: 0, 'aria-label': `Memory over time, ${plan ? plan.deviceName(place) : 'no plan'}`});
       const peak = element('div', {class: 'peak', ...(i ? {} : {id: 'peak'})});
       byId('memoryBody').append(element('div', {class: 'device'}, element('div', {class: 'picture'}, canvas), peak));
       const chart = new MemoryChart(this.owner, canvas, peak, places.length > 1);

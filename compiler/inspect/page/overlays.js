@@ -79,6 +79,7 @@ class Overlay {
     this.kind = kind;
     this.values = new Map(); // leaf -> color or number
     const {graph, program, symbol} = side;
+    this.devices = program.devices;
     this.given = Object.hasOwn(program.overlays, kind) ? program.overlays[kind] : null;
     this.isSum = kind === 'time' || kind === 'bytes' || this.given !== null;
     const other = side.app.sides.find(each => each !== side);
@@ -115,7 +116,7 @@ class Overlay {
     default: {
       const [first] = commandsOf(leaf, program, graph, symbol);
       if (this.kind === 'device')
-        return first ? 'device ' + deviceOf(first.command.op) : '';
+        return first ? deviceName(program.devices, deviceOf(first.command.op)) : '';
       return first ? runKind(first.command) : 'no command';
     }
     }
@@ -132,7 +133,7 @@ class Overlay {
     case 'difference':
       return DIFFERENCE_COLORS;
     case 'device':
-      return Object.fromEntries(DEVICE_COLORS.map((color, i) => ['device ' + i, color]));
+      return Object.fromEntries(DEVICE_COLORS.map((color, i) => [deviceName(this.devices, i), color]));
     default:
       return RUN_COLORS;
     }

@@ -30,6 +30,9 @@ function shown(text) {
                       c => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 }
 
+// The name of a node, of a gradient or of a part of a step.
+function nodeText(name) { return shown(readable(name)); }
+
 function showTooltip(text, x, y) {
   const tip = byId('tooltip');
   tip.hidden = !text;
@@ -41,7 +44,7 @@ function showTooltip(text, x, y) {
 }
 
 function nodeLink(app, name) {
-  return element('a', {onclick: () => app.selectNode(name)}, shown(name));
+  return element('a', {onclick: () => app.selectNode(name)}, nodeText(name));
 }
 
 const MOST_LISTED = 200;
@@ -66,6 +69,8 @@ function opLink(app, side, leaf) {
 function fillSelection(app, pane) {
   pane.replaceChildren();
   const side = app.side, {program} = side;
+  if (app.problem)
+    pane.append(element('p', {class: 'removed', role: 'alert'}, app.problem));
   if (!side.selected && !app.names.length) {
     pane.append(element('p', {class: 'faint'}, 'Select a node in the graph, a line of the IR or a kernel. Everything that belongs to it is shown here.'));
     fillOverview(app, pane);
@@ -109,7 +114,7 @@ function fillSelection(app, pane) {
 }
 
 function faintName(leaf) {
-  return element('span', {class: 'faint'}, leaf.nodes.length ? '  ' + shown(leaf.nodes[0]) : '');
+  return element('span', {class: 'faint'}, leaf.nodes.length ? '  ' + nodeText(leaf.nodes[0]) : '');
 }
 
 // The pass that removed the last op of a node; null if it has ops at the end.
@@ -197,7 +202,7 @@ function otherNodes(remark, names) {
   if (!remark.others.length)
     return '';
   const others = remark.nodes.some(name => names.has(name)) ? remark.others : remark.nodes;
-  return ` with ${shown(others[0])}${others.length > 1 ? ` and ${others.length - 1} more` : ''}:`;
+  return ` with ${nodeText(others[0])}${others.length > 1 ? ` and ${others.length - 1} more` : ''}:`;
 }
 
 // A list that is made when it is opened.
@@ -233,7 +238,7 @@ function fillPass(app, pane) {
   pane.append(element('p', {class: 'faint'}, `phase ${step.phase}, ${step.ms.toFixed(2)} ms, changed ${step.changes.length} of ${program.symbols(number).length} symbols`));
   const {added, removed, changed} = side.changes;
   const opItem = (op, isThere) => [isThere ? element('a', {onclick: () => app.selectOp(side, op.id)}, op.label + ' %' + op.id) : op.label + ' %' + op.id,
-                                   element('span', {class: 'faint'}, '  ' + shown(op.nodes.join(', ')))];
+                                   element('span', {class: 'faint'}, '  ' + op.nodes.map(nodeText).join(', '))];
   for (const [title, map, kind] of [['Added', added, 'added'], ['Changed', changed, 'changed'], ['Removed', removed, 'removed']]) {
     const ops = [...map.values()].filter(op => !op.isHead);
     if (!ops.length)

@@ -20,11 +20,17 @@ function placeOfAddress() {
   return {step: step === null ? null : Number(step), symbol: words.get('function'), names: words.getAll('node')};
 }
 
+// Whether an op of any step, or something in a graph in sight, has this name.
+function hasNode(app, name) {
+  const node = nodeOfName(name);
+  return app.sides.some(({program, graph}) => graph.leaves.some(leaf => leaf.nodes.includes(node)) || program.removals().has(node));
+}
+
 // The last step with a function that has an op of a node; plans have only commands. -1 if none has.
 function lastStepOf(program, name) {
   for (let step = program.steps.length - 1; step >= 0; --step)
     for (const {name: symbol, kind} of program.symbols(step))
-      if (kind === 'func.func' && program.ops(symbol, step).some(op => op.nodes.includes(name)))
+      if (kind === 'func.func' && program.ops(symbol, step).some(op => op.nodes.includes(name) || op.computes.includes(name)))
         return step;
   return -1;
 }
@@ -39,8 +45,13 @@ function openPlace(app, {step, symbol, names}) {
     app.goTo(step);
   if (symbol !== app.side.symbol && app.side.symbols().some(({name}) => name === symbol))
     app.setSymbol(app.side, symbol);
+  const isUnknown = names.length === 1 && !hasNode(app, names[0]);
   if (names.length === 1)
-    app.selectNode(names[0]);
+    isUnknown ? app.escape() : app.selectNode(names[0]);
+  if (isUnknown)
+    app.report(`The address names the node '${shown(names[0])}', but no op of ${shown(app.side.program.title)} comes from a node of that name.`);
+  else if (symbol && symbol !== app.side.symbol)
+    app.report(`The address names the function '${shown(symbol)}', which ${shown(app.side.program.title)} does not have after pass ${app.side.step}.`);
 }
 
 function restorePlace(app) {

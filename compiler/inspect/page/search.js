@@ -2,6 +2,11 @@
 // The search field.
 'use strict';
 
+// What a leaf computes: "NODE", "grad(NODE)".
+function namesOf(leaf) {
+  return leaf.op ? leaf.op.computes : leaf.nodes;
+}
+
 // The search field: ops of the graph by text, and nodes of the model that the
 // graph does not have any more.
 class Search {
@@ -37,15 +42,16 @@ class Search {
     const seen = new Set();
     for (const leaf of side.graph.leaves) {
       leaf.nodes.forEach(name => seen.add(name));
-      const rank = leaf.nodes.some(name => name.toLowerCase().includes(text)) ? 0 : leaf.label.toLowerCase().includes(text) ? 1
+      const computes = namesOf(leaf);
+      const rank = computes.some(name => readable(name).toLowerCase().includes(text)) ? 0 : leaf.label.toLowerCase().includes(text) ? 1
         : leaf.op && leaf.op.text.toLowerCase().includes(text) ? 2 : -1;
       if (rank >= 0)
-        found.push({rank, label: leaf.label, names: shown(leaf.nodes.slice(0, 4).join(', ')), go: () => this.app.select(side, leaf)});
+        found.push({rank, label: leaf.label, names: computes.slice(0, 4).map(nodeText).join(', '), go: () => this.app.select(side, leaf)});
     }
     found.sort((a, b) => a.rank - b.rank);
     for (const [name, number] of side.program.removals())
-      if (!seen.has(name) && name.toLowerCase().includes(text))
-        found.push({label: shown(name), names: number < 0 ? 'not in this graph' : `removed by ${number} ${side.program.steps[number].pass}`, go: () => this.app.selectNode(name)});
+      if (!seen.has(name) && readable(name).toLowerCase().includes(text))
+        found.push({label: nodeText(name), names: number < 0 ? 'not in this graph' : `removed by ${number} ${side.program.steps[number].pass}`, go: () => this.app.selectNode(name)});
     for (const {label, names, go} of found.slice(0, 60)) {
       const item = element('li', {role: 'option'}, element('b', {}, label), element('span', {class: 'faint'}, '  ' + names));
       item.onclick = () => {

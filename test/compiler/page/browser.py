@@ -53,8 +53,7 @@ class Browser:
                                    flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._send(f"{domain}.enable")
-        self._send("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                   deviceScaleFactor=1, mobile=False)
+        self.resize(width, height)
         self._send("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
@@ -115,6 +114,11 @@ class Browser:
                     raise PageError(f"{method}: {answer['error']}")
                 return answer["result"]
         raise PageError(f"{method}: no answer in {limit} s")
+
+    def resize(self, width, height):
+        """Changes the size of the window, in CSS pixels."""
+        self._send("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                   deviceScaleFactor=1, mobile=False)
 
     def open(self, url, ready="window.app !== undefined", limit=60):
         # The page before is still there for a moment.

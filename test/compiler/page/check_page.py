@@ -98,6 +98,17 @@ class Check:
                "the search does not find a node")
         browser.press("Enter")
         expect(browser.run("app.side.selected.nodes.includes('/3/Conv')"), "the search selects another node")
+        browser.run("byId('search').value = 'grad(/3/Conv)', app.search.fill()")
+        expect(browser.run("[...document.querySelectorAll('#results li[role=option]')].map(item => item.textContent)."
+                           "every(text => text.includes('grad(/3/Conv)')) && "
+                           "document.querySelectorAll('#results li[role=option]').length > 1"),
+               "the search does not find a gradient")
+        browser.run("document.querySelector('#results li').click()")
+        expect(browser.run("app.side.selected.op.computes.includes('grad(/3/Conv)')"),
+               "the search for a gradient selects another op")
+        browser.run("byId('search').value = 'optimizer', app.search.fill()")
+        expect("<optimizer>" not in browser.run("byId('results').textContent"), "the search shows <optimizer>")
+        browser.run("app.selectNode('/3/Conv')")
         x, y = browser.run(
             "(() => { const v = app.side.view, b = v.boxOf(app.side.selected), r = v.canvas.getBoundingClientRect();"
             "return [r.left + r.width / 2 + (b.x - v.x) * v.scale, r.top + r.height / 2 + (b.y - v.y) * v.scale]; })()")
@@ -227,8 +238,24 @@ class Check:
         expect(re.search(r"Peak: .* at command \d+", browser.run("document.getElementById('peak').textContent")),
                "the tensors at the peak are not listed")
         self.shot(browser, "memory")
+        peak = browser.run("document.querySelector('#peak table').textContent")
+        expect("grad(/" in peak, f"the tensors at the peak do not tell gradients: {peak}")
         browser.run("document.querySelector('#peak table a').click()")
         expect(browser.run("app.names.length") > 0, "a tensor at the peak does not select its nodes")
+        browser.run("app.openMain('kernels')")
+        table = browser.run("byId('kernelTable').textContent")
+        expect("optimizer" in table and "<optimizer>" not in table, "the kernels show <optimizer>")
+        browser.open("about:blank", "true")
+        browser.open(url + "#node=/no/such<b>")
+        expect("names the node '/no/such<b>', but no op" in browser.run("document.querySelector('#selectionTab [role=alert]').textContent"),
+               "an unknown node in the address is not reported")
+        browser.run("location.hash = 'node=/3/Conv'")
+        browser.wait("app.side.selected?.nodes.includes('/3/Conv')")
+        expect(browser.run("!document.querySelector('#selectionTab [role=alert]')"), "an old report stays")
+        browser.run("location.hash = 'node=grad(/3/Conv)'")
+        browser.wait("app.side.selected?.op?.computes.includes('grad(/3/Conv)')")
+        browser.run("location.hash = 'function=nothing'")
+        browser.wait("document.querySelector('#selectionTab [role=alert]')?.textContent.includes(\"the function 'nothing'\")")
         browser.open("about:blank", "true")
         browser.open(url + "#pass=9&function=eval&node=/3/Conv")
         expect(browser.run("[app.side.step, app.side.symbol, app.names.join()]") == [9, "eval", "/3/Conv"],
@@ -243,8 +270,12 @@ class Check:
         browser.open(places)
         browser.run("app.openMain('memory')")
         expect(browser.run("app.memory.charts.map(chart => chart.place)") == [0, 1] and
-               all(part in browser.run("byId('memoryTotals').textContent") for part in ("device 0: arena", "device 1: arena")),
+               all(part in browser.run("byId('memoryTotals').textContent") for part in ("sim:0: arena", "cpu: arena")),
                "not each device has a picture of its memory")
+        expect(browser.run("app.setOverlay('device'), app.side.overlay.legend().map(([, name]) => name)") == ["sim:0", "cpu"],
+               "the colors of devices do not have their names")
+        self.narrow(browser)
+        browser.open(places)
         self.plans(browser)
         browser.open(self.view("rounded.html", self.model("fusion-resnet50.onnx"), "--target=cuda", "--precision=bf16"))
         strays = browser.run("app.side.graph.leaves.filter(leaf => leaf.op && leaf.op.kind === 'exec.conv' && "
@@ -255,6 +286,19 @@ class Check:
         browser.run("location.hash = 'pass=12'")
         browser.wait("app.side.step === 12")
         self.settled(browser, "memory")
+
+    def narrow(self, browser):
+        """Nothing is wider than a narrow window, with three devices."""
+        browser.open(self.view("three.html", self.model("vit.onnx"), "--batch=2", "--target=sim",
+                               "--place=.*Erf.*=cpu", "--place=.*Softmax.*=sim:1"))
+        browser.run("app.openMain('memory')")
+        for width in (700, 950, 1280):
+            browser.resize(width, 800)
+            wide = browser.run("[document.documentElement, ...document.querySelectorAll('header, #memoryTab, #memoryTab *')]"
+                               ".filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth && "
+                               "getComputedStyle(e).overflowX === 'visible').map(e => e.id || e.className || e.tagName)")
+            expect(not wide, f"at a width of {width}, these are too wide: {wide}")
+            self.shot(browser, f"narrow-{width}")
 
     def plans(self, browser):
         """The page of `plan` draws the memory that the page of `view` draws for the model."""
