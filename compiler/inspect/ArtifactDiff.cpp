@@ -90,7 +90,7 @@ public:
       facts.setNumber(prefix + "other flops", totals.otherFlops);
       for (auto &[dtype, flops] : totals.flopsByDtype)
         facts.setNumber(prefix + dtype + " flops", flops);
-      facts.setNumber(prefix + "commands", entry.numCommands);
+      facts.setNumber(prefix + "commands", totals.commands);
       facts.setNumber(prefix + "launches", totals.launches);
       facts.setNumber(prefix + "kernels", totals.kernels.size());
       facts.setNumber(prefix + "library calls", totals.calls);
@@ -315,13 +315,16 @@ static void printFacts(StringRef word, llvm::ArrayRef<FactChange> changes,
        << " more\n";
 }
 
-// "changed   step loop k3_relu (x 12): /fc1/Relu: reads 64 -> 128 bytes"
+// "changed   step k3_relu (12 times): /fc1/Relu; reads 64 B -> 128 B", of a
+// command in the body of a scan "changed   step x20 k3_relu: ..."
 static void printCommands(StringRef word, llvm::ArrayRef<CommandChange> changes,
                           size_t most, llvm::raw_ostream &os) {
   constexpr size_t kMostNodes = 4;
   for (const CommandChange &change : changes.take_front(most)) {
-    os << llvm::left_justify(word, 10) << shown(change.entry) << " "
-       << shown(change.target);
+    os << llvm::left_justify(word, 10) << shown(change.entry) << " ";
+    if (change.trips > 1)
+      os << "x" << change.trips << " ";
+    os << shown(change.target);
     if (change.count > 1)
       os << " (" << change.count << " times)";
     llvm::ArrayRef<std::string> nodes(change.nodes);
@@ -352,7 +355,7 @@ void compiler::printDifference(const ArtifactDifference &difference, bool all,
   auto sum = [](llvm::ArrayRef<CommandChange> changes) {
     unsigned count = 0;
     for (const CommandChange &change : changes)
-      count += change.count;
+      count += change.isScan ? 0 : change.count;
     return count;
   };
   if (difference.empty())
@@ -393,7 +396,8 @@ static json::Array commandsJson(llvm::ArrayRef<CommandChange> changes) {
                                 {"target", jsonText(change.target)},
                                 {"nodes", textsJson(change.nodes)},
                                 {"details", textsJson(change.details)},
-                                {"count", change.count}});
+                                {"count", change.count},
+                                {"trips", change.trips}});
   return list;
 }
 

@@ -27,7 +27,9 @@ struct CommandChange {
   std::string target;             // kernel, or kind of call
   std::vector<std::string> nodes; // of the command in B, if there is one
   std::vector<std::string> details;
-  unsigned count = 1; // commands that differ in the same way, such as layers
+  unsigned count = 1;  // commands that differ in the same way, such as layers
+  int64_t trips = 1;   // how often a run runs each, in the body of a scan
+  bool isScan = false; // counts as the commands of its body, which are listed
 };
 
 struct ArtifactDifference {
@@ -36,7 +38,7 @@ struct ArtifactDifference {
   std::vector<FactChange> tensors; // inputs, outputs and states
   std::vector<FactChange> precision, placement; // by node
   std::vector<CommandChange> changed, gone, added;
-  unsigned commands = 0, same = 0; // of B
+  unsigned commands = 0, same = 0; // of B; those in the body of a scan once
   unsigned renamed = 0; // of the same ones, those whose nodes have other names
 
   bool empty() const {

@@ -406,6 +406,8 @@ EntryTotals compiler::total(const sinter_artifact &artifact,
   EntryTotals totals;
   for (const auto &[command, own] :
        llvm::zip(commands(entry), commandFlops(artifact, entry))) {
+    if (command.kind != SINTER_CMD_SCAN)
+      totals.commands += command.trips;
     if (command.kind == SINTER_CMD_LAUNCH) {
       totals.launches += command.trips;
       totals.kernels.insert(command.launch.kernel);

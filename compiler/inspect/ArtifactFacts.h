@@ -117,10 +117,12 @@ std::map<std::string, KernelFlops> kernelFlops(const sinter_artifact &artifact);
 std::vector<KernelFlops> commandFlops(const sinter_artifact &artifact,
                                       const sinter_entry &entry);
 
+/// Of a run: what the body of a scan has counts in each trip, the scan itself
+/// does not.
 struct EntryTotals {
   double flops = 0;      // of contractions, in libraries and in kernels
   double otherFlops = 0; // of all else in kernels, and of post-ops
-  unsigned launches = 0, calls = 0;
+  unsigned commands = 0, launches = 0, calls = 0;
   llvm::SetVector<uint32_t> kernels;
   std::map<std::string, double> flopsByDtype; // of contractions
 };

@@ -27,6 +27,8 @@ namespace json = llvm::json;
 static constexpr llvm::StringLiteral kCodeRow = "code",
                                      kMachineRow = "machine code",
                                      kConstantsRow = "constants";
+// Of a scan, and of the commands in its body.
+static constexpr llvm::StringLiteral kTripsRow = "trips";
 
 template <typename Numbers> static std::string joined(const Numbers &numbers) {
   std::string text;
@@ -189,9 +191,11 @@ compiler::commandFacts(const sinter_artifact &artifact,
   std::vector<CommandFacts> list;
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact))
-    for (const sinter_command &command : commands(entry)) {
+    for (const ShownCommand &command : commands(entry)) {
       CommandFacts facts;
       facts.entry = entry.name;
+      facts.trips = command.trips;
+      facts.isScan = command.kind == SINTER_CMD_SCAN;
       if (artifact.numPlaces)
         facts.device = deviceName(artifact, command.place);
       facts.target = targetName(artifact, command).str();
@@ -204,6 +208,10 @@ compiler::commandFacts(const sinter_artifact &artifact,
       StringRef(command.label).split(nodes, ',', -1, false);
       facts.nodes.assign(nodes.begin(), nodes.end());
       facts.signature = Signature(artifact, command, dtypes).build();
+      if (facts.isScan || command.isInScan())
+        facts.signature.emplace_back(
+            kTripsRow, std::to_string(facts.isScan ? command.scan.params->trips
+                                                   : command.trips));
       if (command.kind == SINTER_CMD_LAUNCH)
         if (std::string hash = kernelText(hashes, artifact, facts.target, "");
             !hash.empty())
@@ -330,7 +338,8 @@ public:
     for (size_t i = 0; i < b_.size(); ++i)
       if (!doneB_[i])
         add(result_.added, b_[i], {});
-    result_.commands = b_.size();
+    result_.commands = llvm::count_if(
+        b_, [](const CommandFacts &command) { return !command.isScan; });
   }
 
 private:
@@ -359,8 +368,8 @@ private:
       found->second.pop_back();
       if (part == Key::AllButNodes) {
         doneA_[i] = doneB_[j] = true;
-        ++result_.same;
-        ++result_.renamed;
+        result_.same += !b_[j].isScan;
+        result_.renamed += !b_[j].isScan;
       } else {
         match(i, j);
       }
@@ -404,7 +413,7 @@ private:
     doneA_[i] = doneB_[j] = true;
     std::vector<std::string> details = detailsOf(a_[i], b_[j]);
     if (details.empty())
-      ++result_.same;
+      result_.same += !b_[j].isScan;
     else
       add(result_.changed, b_[j], std::move(details));
   }
@@ -414,13 +423,13 @@ private:
                   std::vector<std::string> details) {
     for (CommandChange &change : list)
       if (change.entry == command.entry && change.target == command.target &&
-          change.details == details) {
+          change.trips == command.trips && change.details == details) {
         ++change.count;
         llvm::append_range(change.nodes, command.nodes);
         return;
       }
-    list.push_back(
-        {command.entry, command.target, command.nodes, std::move(details), 1});
+    list.push_back({command.entry, command.target, command.nodes,
+                    std::move(details), 1, command.trips, command.isScan});
   }
 
   std::vector<CommandFacts> a_, b_;

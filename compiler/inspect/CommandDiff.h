@@ -13,10 +13,12 @@ namespace sinter::compiler {
 /// A command without the addresses of its buffers.
 struct CommandFacts {
   std::string entry;
-  std::string device; // "" in programs that name none
-  std::string target; // kernel, or kind of call
-  std::string ops;    // of a kernel the ops in its name: "relu_add"; else ""
-  std::string kind;   // of a kernel its mapping, else as target
+  std::string device;  // "" in programs that name none
+  std::string target;  // kernel, or kind of call
+  std::string ops;     // of a kernel the ops in its name: "relu_add"; else ""
+  std::string kind;    // of a kernel its mapping, else as target
+  int64_t trips = 1;   // of the scan in whose body it is
+  bool isScan = false; // which is its body: it is not counted
   std::vector<std::string> nodes; // in order
   /// What it computes besides the nodes: sizes and dtypes of its operands,
   /// parameters of a call.
