@@ -98,6 +98,8 @@ void Trace::write(llvm::raw_ostream &os) const {
   std::string text;
   llvm::raw_string_ostream body(text);
   body << "model " << model.size() << "\n" << model << "\n";
+  for (const std::string &device : devices)
+    body << "device " << encoded(device) << "\n";
   for (const TraceStep &step : steps)
     writeStep(step, body);
   // The texts after two passes are almost the same. They are far apart, which
@@ -123,6 +125,10 @@ static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
   std::vector<TraceStep> &steps = trace.steps;
   if (words[0] == "model" && words.size() == 2)
     return takeBytes(rest, words[1], trace.model);
+  if (words[0] == "device" && words.size() == 2) {
+    trace.devices.push_back(decoded(words[1]));
+    return true;
+  }
   if (words[0] == "pass" && words.size() == 4) {
     steps.push_back({decoded(words[1]), decoded(words[2]), 0, {}, {}, {}});
     return !words[3].getAsDouble(steps.back().milliseconds);

@@ -4,10 +4,11 @@
 //
 // A trace is the history of a module: after each pass, the text of every
 // top-level op that it changed, the rewrites that led there, and the remarks of
-// the pass. A file has the line "sinter-trace 3", a line with the size of the
+// the pass. A file has the line "sinter-trace 4", a line with the size of the
 // rest in bytes, and the rest compressed by zstd. The rest is text:
 //
 //   model BYTES               then a newline and BYTES bytes, here and below
+//   device NAME               of each device, if the program has several
 //   pass PHASE NAME MILLISECONDS
 //   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
 //   remark PASS KIND COUNT NODES NODES FUNCTION BYTES
@@ -66,11 +67,13 @@ struct TraceStep {
 
 struct Trace {
   /// Every trace begins with this line.
-  static constexpr llvm::StringLiteral kMagic = "sinter-trace 3\n";
+  static constexpr llvm::StringLiteral kMagic = "sinter-trace 4\n";
   /// How traces of other versions begin, too.
   static constexpr llvm::StringLiteral kAnyVersion = "sinter-trace ";
 
   std::string model;
+  /// The names of the program's devices, if it has several.
+  std::vector<std::string> devices;
   std::vector<TraceStep> steps;
 
   void write(llvm::raw_ostream &os) const;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/trace/TraceWriter.h"
 
+#include "ir/Dialect.h"
 #include "ir/Locations.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -189,6 +190,9 @@ void TraceWriter::record(const std::string &symbol,
 }
 
 void TraceWriter::recordModule(mlir::ModuleOp module, TraceStep &step) {
+  trace_.devices.clear();
+  for (StringRef name : ir::deviceNames(module))
+    trace_.devices.push_back(name.str());
   std::map<std::string, llvm::SmallVector<mlir::Operation *>> present;
   for (mlir::Operation &op : module.getOps())
     present[symbolOf(&op)].push_back(&op);

@@ -155,9 +155,9 @@ void ProgramWriter::write(const PageProgram &program) {
   out_.attribute("kernels", json::Object(program.kernels));
   if (!program.commandMicros.empty())
     out_.attribute("command_us", json::Array(program.commandMicros));
-  if (!program.devices.empty())
+  if (!program.trace.devices.empty())
     out_.attributeArray("devices", [&] {
-      for (const std::string &name : program.devices)
+      for (const std::string &name : program.trace.devices)
         out_.value(utf8(name));
     });
   if (!program.overlays.empty())

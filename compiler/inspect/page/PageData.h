@@ -25,14 +25,11 @@ struct PageProgram {
   std::vector<double> commandMicros;
   /// Numbers of nodes that the page can show as colors: {title: {node: n}}.
   llvm::json::Object overlays;
-  /// The names of its devices, if it has several and they are known: a trace
-  /// does not have them.
-  std::vector<std::string> devices;
 
-  /// "sim:0"; "device 0" if it is not known.
+  /// "sim:0"; "device 0" if the trace does not have it.
   std::string deviceName(size_t place) const {
-    return place < devices.size() ? devices[place]
-                                  : "device " + std::to_string(place);
+    return place < trace.devices.size() ? trace.devices[place]
+                                        : "device " + std::to_string(place);
   }
 };
 

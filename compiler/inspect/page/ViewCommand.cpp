@@ -23,7 +23,6 @@
 #include "compiler/inspect/page/ViewFiles.h"
 #include "compiler/inspect/run/RunPage.h"
 #include "compiler/inspect/run/RunTool.h"
-#include "ir/Dialect.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -203,8 +202,6 @@ static int compileModel(const Options &options,
   if (!compilation)
     return code;
   program.trace = *compilation->trace();
-  for (StringRef name : ir::deviceNames(compilation->module()))
-    program.devices.push_back(name.str());
   return isPlanned ? addCode(*compilation, program) : int(kExitDone);
 }
 

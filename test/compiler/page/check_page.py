@@ -309,6 +309,7 @@ class Check:
         page = self.path("plan.html")
         subprocess.run([self.options.inspect, "plan", *arguments, "-o", page], check=True, stderr=subprocess.DEVNULL)
         browser.open("file://" + page)
+        expect("sim:0: arena" in browser.run("byId('memoryTotals').textContent"), "the page of plan does not name the devices")
         expect(browser.run(facts) == drawn, f"plan draws {browser.run(facts)}, view draws {drawn}")
         expect(browser.run("byId('memoryTab').querySelector('canvas').clientWidth > 0 && "
                            "getComputedStyle(document.querySelector('aside')).display === 'none'"),
