@@ -190,8 +190,10 @@ CommandTimes::rows(const Ceilings &ceilings,
                       i < flops.size() ? rate(flops[i]) / 1e6 : 0});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
-    return a.line->totalNs > b.line->totalNs;
+  // Of equal times, in the order of the tables.
+  std::sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
+    return std::tuple(b.line->totalNs, a.entry, a.line) <
+           std::tuple(a.line->totalNs, b.entry, b.line);
   });
   return rows;
 }
