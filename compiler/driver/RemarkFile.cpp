@@ -6,9 +6,8 @@
 #include "compiler/driver/RemarkFile.h"
 
 #include "compiler/base/Text.h"
-#include "compiler/checks/FormVerifiers.h"
 #include "compiler/emit/OutputFile.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/JSON.h"
@@ -18,9 +17,11 @@ using namespace sinter::compiler;
 namespace json = llvm::json;
 
 static json::Array nodesOf(mlir::Location location) {
+  std::vector<std::string> names;
+  ir::collectProvenance(location, names);
   json::Array nodes;
-  for (llvm::StringRef name : nodeNames(location))
-    nodes.push_back(json::isUTF8(name) ? name.str() : json::fixUTF8(name));
+  for (const std::string &name : names)
+    nodes.push_back(json::fixUTF8(name));
   return nodes;
 }
 
@@ -43,7 +44,8 @@ static void print(llvm::raw_ostream &os, llvm::StringRef tool,
   os << tool << ": remark: " << remark.pass << ": " << remark.kind;
   if (remark.count != 1)
     os << " " << remark.count;
-  llvm::SmallVector<llvm::StringRef> names = nodeNames(remark.location);
+  std::vector<std::string> names;
+  ir::collectProvenance(remark.location, names);
   if (!names.empty())
     os << " " << quoted(names.front());
   if (names.size() > 1)

@@ -6,10 +6,10 @@
 #include "compiler/inspect/GraphReport.h"
 
 #include "compiler/base/Text.h"
-#include "compiler/checks/FormVerifiers.h"
 #include "compiler/inspect/JsonText.h"
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -82,7 +82,9 @@ static Graph build(mlir::func::FuncOp function) {
     }
     for (mlir::Type type : op.getResultTypes())
       node.types += (node.types.empty() ? "" : ", ") + typeText(type);
-    for (StringRef name : nodeNames(op.getLoc()))
+    std::vector<std::string> computed;
+    ir::collectProvenance(op.getLoc(), computed);
+    for (const std::string &name : computed)
       node.names += (node.names.empty() ? "" : ", ") + shown(name);
     if (std::string names = ir::joinedInitializerNames(op.getLoc());
         !names.empty())

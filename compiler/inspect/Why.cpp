@@ -7,6 +7,8 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/inspect/JsonText.h"
+#include "compiler/inspect/LocationText.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -63,43 +65,79 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
     }
 }
 
-// A name as the printed IR has it: in quotes, with escapes.
-static std::string inText(StringRef name) {
-  std::string text = "\"";
-  llvm::raw_string_ostream os(text);
-  llvm::printEscapedString(name, os);
-  os << "\"";
-  return text;
-}
-
-std::string WhyIndex::whyNoNode(StringRef node) const {
-  if (remarksOf_.contains(node) || commandsOf_.contains(node))
-    return "";
-  std::string name = inText(node);
+bool WhyIndex::isComputed(StringRef node) const {
+  if (commandsOf_.contains(node))
+    return true;
+  // A planned program names the inputs that it reads.
   for (const TraceStep &step : trace_.steps)
     for (const TraceChange &change : step.changes)
-      if (StringRef(change.text).contains(name))
-        return "";
-  return "the program has no node " + quoted(node.str());
+      if (!StringRef(change.text).starts_with("exec.program") &&
+          comesFrom(change.text, node))
+        return true;
+  return false;
+}
+
+// What `name` is in the printed IR, if it is not a node; "" if it is nowhere.
+static StringRef kindOfName(const Trace &trace, StringRef name) {
+  std::string literal = "\"";
+  llvm::raw_string_ostream os(literal);
+  llvm::printEscapedString(name, os);
+  os << '"';
+  struct Form {
+    std::string text;
+    StringRef kind;
+  };
+  const Form forms[] = {
+      {"sinter.input = " + literal, "an input of the program"},
+      {"sinter.control = " + literal, "a value that the caller sets"},
+      {"sinter.state @" + literal + " ", "a state of the program"},
+      {"sinter.state @" + name.str() + " ", "a state of the program"},
+      {("fused<\"" + ir::kInitializer + "\">[" + literal).str(),
+       "an initializer of the program"},
+      {"sinter.output = " + literal, "an output of the program"}};
+  for (const TraceStep &step : trace.steps)
+    for (const TraceChange &change : step.changes)
+      for (const Form &form : forms)
+        if (StringRef(change.text).contains(form.text))
+          return form.kind;
+  return "";
+}
+
+std::string WhyIndex::whyNotComputed(StringRef node) const {
+  if (isComputed(node))
+    return "";
+  std::string name = quoted(node.str());
+  if (StringRef kind = kindOfName(trace_, node); !kind.empty())
+    return name + " is " + kind.str() + ", not a node";
+  StringRef of = ir::nodeOfName(node);
+  if (of != node && isComputed(of))
+    return "the program computes no gradient of " + quoted(of.str());
+  return "the program has no node " + name;
+}
+
+std::string WhyIndex::whyUnknown(StringRef node) const {
+  return remarksOf_.contains(node) ? "" : whyNotComputed(node);
 }
 
 void compiler::addReason(Answer &answer, StringRef pass,
-                         const std::string &text) {
+                         const std::string &text, const TraceRemark *pair) {
   for (const Answer::Reason &reason : answer.reasons)
     if (reason.pass == pass && reason.text == text)
       return;
   answer.reasons.push_back({pass.str(), text});
+  if (pair) {
+    answer.reasons.back().nodes = pair->nodes;
+    answer.reasons.back().with = pair->with;
+  }
 }
 
 /// Which pass removed the last op of `node`, and by which rewrite.
 void WhyIndex::addFate(StringRef node, Answer &answer) const {
-  std::string name = inText(node);
   std::set<std::string> holders; // functions that name it
   const TraceStep *removed = nullptr;
   for (const TraceStep &step : trace_.steps)
     for (const TraceChange &change : step.changes) {
-      bool isNamed = StringRef(change.text).contains(name);
-      if (isNamed)
+      if (comesFrom(change.text, node))
         holders.insert(change.symbol);
       else if (holders.erase(change.symbol) && holders.empty())
         removed = &step;
@@ -147,32 +185,43 @@ static bool isPart(llvm::ArrayRef<std::string> part,
   });
 }
 
-bool WhyIndex::addPairs(size_t first, size_t second, Answer &answer) const {
-  const Command &a = commands_[first], &b = commands_[second];
-  using Nodes = llvm::ArrayRef<std::string>;
-  // A kernel bears the nodes of all its ops, so those of the ops of a remark
-  // are among them. Ops that were divided or merged after the remark have
-  // others.
-  auto fits = [](Nodes part, Nodes whole) {
-    return !part.empty() && isPart(part, whole);
+// "of NODE and NODE", the first of each group of ops.
+static std::string frontNames(const TraceRemark &pair) {
+  auto front = [](llvm::ArrayRef<std::string> names) {
+    return names.empty() ? "an op without a node" : shown(names.front());
   };
+  return "of " + front(pair.nodes) + " and " + front(pair.with);
+}
+
+bool WhyIndex::addPairs(StringRef nodeA, size_t first, StringRef nodeB,
+                        size_t second, Answer &answer) const {
+  const Command &a = commands_[first], &b = commands_[second];
   size_t before = answer.reasons.size();
-  for (auto matches : {llvm::function_ref<bool(Nodes, Nodes)>(fits),
-                       llvm::function_ref<bool(Nodes, Nodes)>(concern)}) {
+  // Remarks that name both nodes come first: others are about other ops of the
+  // same commands. A kernel bears the nodes of all its ops, so those of the ops
+  // of a remark are among them. Ops that were divided or merged after the
+  // remark have others.
+  for (auto [isNamed, isExact] :
+       {std::pair(true, true), std::pair(true, false), std::pair(false, true),
+        std::pair(false, false)}) {
     for (const TraceRemark *pair : pairs_) {
       if (!pair->function.empty() && pair->function != a.entry)
         continue;
       // A remark about many readers of one value names them all twice.
-      bool isOfMany = pair->nodes == pair->with;
-      if (isOfMany
-              ? concern(pair->nodes, a.nodes) && concern(pair->with, b.nodes)
-              : (matches(pair->nodes, a.nodes) &&
-                 matches(pair->with, b.nodes)) ||
-                    (matches(pair->nodes, b.nodes) &&
-                     matches(pair->with, a.nodes)))
+      bool isWhole = isExact && pair->nodes != pair->with;
+      auto isAbout = [&, isNamed = isNamed](llvm::ArrayRef<std::string> ops,
+                                            StringRef node,
+                                            const Command &command) {
+        return (!isNamed || llvm::is_contained(ops, node)) &&
+               (isWhole ? !ops.empty() && isPart(ops, command.nodes)
+                        : concern(ops, command.nodes));
+      };
+      if ((isAbout(pair->nodes, nodeA, a) && isAbout(pair->with, nodeB, b)) ||
+          (isAbout(pair->nodes, nodeB, b) && isAbout(pair->with, nodeA, a)))
         addReason(answer, pair->pass,
                   a.number() + " and " + b.number() + " of @" + a.entry + ": " +
-                      pair->text);
+                      (isNamed ? "" : frontNames(*pair) + ": ") + pair->text,
+                  pair);
     }
     if (answer.reasons.size() > before)
       return true;
@@ -188,14 +237,14 @@ Answer WhyIndex::whyNotFused(StringRef pair) const {
        at = pair.find(',', at + 1)) {
     a = pair.take_front(at);
     b = pair.drop_front(at + 1);
-    if (whyNoNode(a).empty() && whyNoNode(b).empty())
+    if (whyNotComputed(a).empty() && whyNotComputed(b).empty())
       break;
   }
   if (a.empty() || b.empty())
     answer.problem = "--not-fused: expected NODE,NODE";
   for (StringRef node : {a, b})
     if (answer.problem.empty())
-      answer.problem = whyNoNode(node);
+      answer.problem = whyNotComputed(node);
   if (!answer.problem.empty())
     return answer;
 
@@ -232,18 +281,19 @@ Answer WhyIndex::whyNotFused(StringRef pair) const {
           own.insert(command);
       return own;
     };
-    addEntry(entry, within(ofA), within(ofB), answer);
+    addEntry(entry, {a, within(ofA)}, {b, within(ofB)}, answer);
   }
   return answer;
 }
 
 /// Adds which commands of `entry` compute the nodes, and why those of one alone
 /// and those of the other alone are several.
-void WhyIndex::addEntry(StringRef entry, const Numbers &ofA, const Numbers &ofB,
+void WhyIndex::addEntry(StringRef entry, const Side &a, const Side &b,
                         Answer &answer) const {
-  for (const Numbers *commands : {&ofA, &ofB})
-    for (size_t command : *commands) {
-      bool isA = ofA.contains(command), isB = ofB.contains(command);
+  for (const Side *side : {&a, &b})
+    for (size_t command : side->commands) {
+      bool isA = a.commands.contains(command),
+           isB = b.commands.contains(command);
       addReason(answer, "plan-memory",
                 commands_[command].text + ": " +
                     (isA && isB ? "both"
@@ -251,11 +301,11 @@ void WhyIndex::addEntry(StringRef entry, const Numbers &ofA, const Numbers &ofB,
                                 : "the second"));
     }
   bool isKnown = false, areApart = false;
-  for (size_t first : ofA)
-    for (size_t second : ofB)
-      if (!ofB.contains(first) && !ofA.contains(second)) {
+  for (size_t first : a.commands)
+    for (size_t second : b.commands)
+      if (!b.commands.contains(first) && !a.commands.contains(second)) {
         areApart = true;
-        isKnown |= addPairs(first, second, answer);
+        isKnown |= addPairs(a.node, first, b.node, second, answer);
       }
   if (areApart && !isKnown)
     addReason(answer, "fuse",
@@ -317,7 +367,8 @@ Answer WhyIndex::whyKernel(StringRef name) const {
           answer, pair->pass,
           "not with " +
               (other.empty() ? "an op without a node" : shown(other.front())) +
-              ": " + pair->text);
+              ": " + pair->text,
+          pair);
     }
   return answer;
 }
@@ -358,9 +409,15 @@ void compiler::printAnswers(llvm::ArrayRef<Question> questions,
       continue;
     }
     llvm::json::Array reasons;
-    for (const Answer::Reason &reason : answer.reasons)
-      reasons.push_back(llvm::json::Object{{"pass", jsonText(reason.pass)},
-                                           {"text", jsonText(reason.text)}});
+    for (const Answer::Reason &reason : answer.reasons) {
+      llvm::json::Object object{{"pass", jsonText(reason.pass)},
+                                {"text", jsonText(reason.text)}};
+      if (!reason.nodes.empty() || !reason.with.empty()) {
+        object["nodes"] = jsonTexts(reason.nodes);
+        object["with"] = jsonTexts(reason.with);
+      }
+      reasons.push_back(std::move(object));
+    }
     list.push_back(
         llvm::json::Object{{"option", StringRef(question.option).drop_front(2)},
                            {"about", jsonText(question.about)},

@@ -18,7 +18,8 @@ namespace sinter::compiler {
 /// What one of the options of `why` asks, and of what.
 struct Question {
   std::string option; // one of questionKinds()
-  std::string about;  // a node, "NODE,NODE" or a kernel
+  /// A node, "NODE,NODE" or a kernel. grad(NODE) is a gradient of a node.
+  std::string about;
 };
 
 struct QuestionKind {
@@ -32,6 +33,8 @@ struct Answer {
   std::string headline;
   struct Reason {
     std::string pass, text;
+    /// Of a reason about two groups of ops: their nodes, as kernels name them.
+    std::vector<std::string> nodes = {}, with = {};
   };
   std::vector<Reason> reasons; // each once, in the order of the passes
   /// What is wrong with the question, such as a node that does not exist; ""
@@ -39,8 +42,10 @@ struct Answer {
   std::string problem;
 };
 
-/// Adds a reason that the answer does not have yet.
-void addReason(Answer &answer, llvm::StringRef pass, const std::string &text);
+/// Adds a reason that the answer does not have yet. `pair`: it is a remark
+/// about two groups of ops.
+void addReason(Answer &answer, llvm::StringRef pass, const std::string &text,
+               const TraceRemark *pair = nullptr);
 
 /// Finds reasons by node and by kernel. Refers to the trace.
 class WhyIndex {
@@ -66,13 +71,24 @@ private:
   };
   using Numbers = llvm::SmallSetVector<size_t, 2>;
 
-  std::string whyNoNode(llvm::StringRef node) const;
+  bool isComputed(llvm::StringRef node) const;
+  /// What is wrong with a question about `node`; "" if it can be answered.
+  std::string whyUnknown(llvm::StringRef node) const;
+  /// The same if the question is about ops that compute `node`.
+  std::string whyNotComputed(llvm::StringRef node) const;
   void addFate(llvm::StringRef node, Answer &answer) const;
   void add(llvm::StringRef node, llvm::StringRef pass,
            llvm::ArrayRef<llvm::StringRef> kinds, Answer &answer) const;
-  /// Adds why the commands are two; false if nothing is known.
-  bool addPairs(size_t first, size_t second, Answer &answer) const;
-  void addEntry(llvm::StringRef entry, const Numbers &ofA, const Numbers &ofB,
+  /// The names of a pair, and the commands of one entry that compute them.
+  struct Side {
+    llvm::StringRef node;
+    Numbers commands;
+  };
+  /// Adds why two commands, one of each side, are two; false if nothing is
+  /// known.
+  bool addPairs(llvm::StringRef nodeA, size_t first, llvm::StringRef nodeB,
+                size_t second, Answer &answer) const;
+  void addEntry(llvm::StringRef entry, const Side &a, const Side &b,
                 Answer &answer) const;
 
   Answer whyNotFused(llvm::StringRef pair) const;
@@ -95,7 +111,8 @@ private:
 };
 
 /// Prints answers, one after the other; as JSON a list of objects {"option",
-/// "about", "answer", "reasons": [{"pass", "text"}]}.
+/// "about", "answer", "reasons": [{"pass", "text", "nodes", "with"}]}; nodes
+/// and with only of reasons about two groups of ops.
 void printAnswers(llvm::ArrayRef<Question> questions,
                   llvm::ArrayRef<Answer> answers, bool json,
                   llvm::raw_ostream &os);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/inspect/Why.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -14,7 +15,7 @@ using llvm::StringRef;
 
 Answer WhyIndex::whyPrecision(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyNotComputed(node);
   add(node, "assign-precision", {"fp32", "tf32", "bf16", "fp16"}, answer);
   if (!answer.reasons.empty()) {
     answer.headline = "the precision of " + shown(node);
@@ -35,28 +36,39 @@ Answer WhyIndex::whyPrecision(StringRef node) const {
 
 Answer WhyIndex::whyDevice(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyNotComputed(node);
   answer.headline = "the device of " + shown(node);
-  add(node, "place-ops", {"device"}, answer);
+  add(node, "place-ops", {"device", "state-device"}, answer);
+  // A gradient is placed with its node.
+  if (StringRef of = ir::nodeOfName(node); answer.reasons.empty() && of != node)
+    add(of, "place-ops", {"device"}, answer);
   // A copy that is computed again has no remark of its own.
   if (!answer.reasons.empty()) {
     Answer again;
     add(node, "rematerialize", {"recomputed"}, again);
     for (const Answer::Reason &copy : again.reasons)
       addReason(answer, copy.pass, "on the same device: " + copy.text);
+    return answer;
   }
-  if (answer.reasons.empty()) {
-    addFate(node, answer);
+  const Numbers commands = commandsOf_.lookup(node);
+  for (size_t command : commands)
+    addReason(answer, "plan-memory", commands_[command].text);
+  if (!commands.empty()) {
     addReason(answer, "place-ops",
-              "the node is not placed: nothing of it is computed at run time, "
-              "or it is part of a node that is placed");
+              "it has no device of its own: its ops run where their operands "
+              "are, or belong to another node that is placed");
+    return answer;
   }
+  addFate(node, answer);
+  addReason(answer, "place-ops",
+            "the node is not placed: nothing of it is computed at run time, "
+            "or it is part of a node that is placed");
   return answer;
 }
 
 Answer WhyIndex::whyLibrary(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyNotComputed(node);
   bool isCalled = false;
   for (size_t command : commandsOf_.lookup(node)) {
     isCalled |= commands_[command].kernel.empty();
@@ -76,7 +88,7 @@ Answer WhyIndex::whyLibrary(StringRef node) const {
 
 Answer WhyIndex::whyLayout(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyNotComputed(node);
   answer.headline = "the layout of " + shown(node);
   add(node, "assign-layouts", {"channels-last", "channels-first"}, answer);
   add(node, "align-contractions", {"padded-channels", "channels"}, answer);
@@ -90,7 +102,7 @@ Answer WhyIndex::whyLayout(StringRef node) const {
 
 Answer WhyIndex::whyRecomputed(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyNotComputed(node);
   add(node, "rematerialize", {"recomputed"}, answer);
   bool isTwice = !answer.reasons.empty();
   answer.headline =
@@ -137,7 +149,7 @@ void WhyIndex::addOtherBuffers(const Command &command, StringRef node,
 
 Answer WhyIndex::whyBytes(StringRef node) const {
   Answer answer;
-  answer.problem = whyNoNode(node);
+  answer.problem = whyUnknown(node);
   answer.headline = "the memory of " + shown(node);
   add(node, "plan-memory", {"peak-buffer", "buffer"}, answer);
   bool hasBuffer = !answer.reasons.empty();

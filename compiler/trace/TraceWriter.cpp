@@ -6,7 +6,7 @@
 #include "compiler/trace/TraceWriter.h"
 
 #include "ir/Dialect.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -51,7 +51,7 @@ static std::string describe(mlir::Operation *op) {
     os << "(";
     llvm::interleaveComma(op->getOperands(), os, [&](mlir::Value operand) {
       if (mlir::Operation *source = operand.getDefiningOp()) {
-        std::string nodes = ir::joinedNodeNames(source->getLoc());
+        std::string nodes = ir::joinedProvenance(source->getLoc());
         os << source->getName().stripDialect()
            << (nodes.empty() ? "" : " \"" + nodes + "\"");
       } else {
@@ -72,16 +72,16 @@ static std::string describe(mlir::Operation *op) {
       os << attribute.getValue();
   }
   os << " : " << op->getResultTypes();
-  std::string nodes = ir::joinedNodeNames(op->getLoc());
+  std::string nodes = ir::joinedProvenance(op->getLoc());
   if (!nodes.empty())
     os << " \"" << nodes << "\"";
   return text;
 }
 
 static std::vector<std::string> namesOf(mlir::Location location) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  ir::collectNodeNames(location, names);
-  return {names.begin(), names.end()};
+  std::vector<std::string> names;
+  ir::collectProvenance(location, names);
+  return names;
 }
 
 std::string compiler::patternName(StringRef name) {
@@ -254,12 +254,10 @@ TraceWriter::OpenRewrite *TraceWriter::matched() {
   TraceRewrite &record = rewrite.record;
   record.name = patternName(rewrite.name);
   record.symbol = symbolOf(topLevel(rewrite.ops.front()));
-  llvm::SmallSetVector<StringRef, 4> nodes;
   for (mlir::Operation *op : rewrite.ops) {
     record.before += (record.before.empty() ? "" : "\n") + describe(op);
-    ir::collectNodeNames(op->getLoc(), nodes);
+    ir::collectProvenance(op->getLoc(), record.nodes);
   }
-  record.nodes.assign(nodes.begin(), nodes.end());
   return &rewrite;
 }
 

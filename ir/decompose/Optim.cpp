@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Locations.h"
 #include "ir/decompose/Compute.h"
 
 #include <cmath>
@@ -10,11 +11,19 @@
 using namespace mlir;
 using namespace sinter::ir;
 
+/// Builds the scalars that do not depend on the parameter, and their copies to
+/// its shape. Equal ones of several updates become one, which belongs to the
+/// optimizer and to no parameter.
+static Compute sharedBy(OpBuilder &builder, Value param) {
+  return {builder, partLocation(builder.getContext(), kOptimizerPart), param};
+}
+
 SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam());
-  Value lr = c.fill(c.load(getLr()), param),
-        decay = c.fill(c.load(getWeightDecay()), param);
+  Value lr = shared.fill(shared.load(getLr()), param),
+        decay = shared.fill(shared.load(getWeightDecay()), param);
   Value grad = c.add(c.load(getGrad()), c.mul(decay, param));
   double momentum = getMomentum().convertToDouble();
   if (!getVelocity())
@@ -41,26 +50,27 @@ static std::pair<Value, Value> moments(Compute &c, Value m, Value v, Value grad,
 }
 
 SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam()), grad = c.load(getGrad());
-  Value lr = c.load(getLr()), decay = c.load(getWeightDecay()),
-        t = c.load(getT());
+  Value lr = shared.load(getLr()), decay = shared.load(getWeightDecay()),
+        t = shared.load(getT());
   double beta1 = getBeta1().convertToDouble(),
          beta2 = getBeta2().convertToDouble();
   if (getDecoupled()) {
-    Value kept = c.sub(c.constant(lr, 1), c.mul(lr, decay));
-    param = c.mul(param, c.fill(kept, param));
+    Value kept = shared.sub(shared.constant(lr, 1), shared.mul(lr, decay));
+    param = c.mul(param, shared.fill(kept, param));
   } else {
-    grad = c.add(grad, c.mul(c.fill(decay, param), param));
+    grad = c.add(grad, c.mul(shared.fill(decay, param), param));
   }
   auto [m, v] = moments(c, getM(), getV(), grad, beta1, beta2);
 
   // Values that do not depend on the element are computed once.
-  Value step = c.div(lr, biasCorrection(c, t, beta1));
-  Value rootCorrection = c.make<SqrtOp>(biasCorrection(c, t, beta2));
-  Value root = c.div(c.make<SqrtOp>(v), c.fill(rootCorrection, v));
+  Value step = shared.div(lr, biasCorrection(shared, t, beta1));
+  Value rootCorrection = shared.make<SqrtOp>(biasCorrection(shared, t, beta2));
+  Value root = c.div(c.make<SqrtOp>(v), shared.fill(rootCorrection, v));
   Value denominator = c.add(root, getEpsilon().convertToDouble());
-  Value change = c.mul(c.fill(step, m), c.div(m, denominator));
+  Value change = c.mul(shared.fill(step, m), c.div(m, denominator));
   return {c.store(c.sub(param, change)), c.store(m), c.store(v)};
 }
 
@@ -72,19 +82,20 @@ static Value squaredNorm(Compute &c, Value x) {
 }
 
 SmallVector<Value> LambUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam()), grad = c.load(getGrad());
-  Value lr = c.load(getLr()), decay = c.load(getWeightDecay()),
-        t = c.load(getT());
+  Value lr = shared.load(getLr()), decay = shared.load(getWeightDecay()),
+        t = shared.load(getT());
   double beta1 = getBeta1().convertToDouble(),
          beta2 = getBeta2().convertToDouble();
   auto [m, v] = moments(c, getM(), getV(), grad, beta1, beta2);
-  Value mean = c.div(m, c.fill(biasCorrection(c, t, beta1), m));
-  Value square = c.div(v, c.fill(biasCorrection(c, t, beta2), v));
+  Value mean = c.div(m, shared.fill(biasCorrection(shared, t, beta1), m));
+  Value square = c.div(v, shared.fill(biasCorrection(shared, t, beta2), v));
   Value denominator =
       c.add(c.make<SqrtOp>(square), getEpsilon().convertToDouble());
   Value change =
-      c.add(c.div(mean, denominator), c.mul(c.fill(decay, param), param));
+      c.add(c.div(mean, denominator), c.mul(shared.fill(decay, param), param));
 
   Value paramNorm = c.make<SqrtOp>(squaredNorm(c, param)),
         changeNorm = c.make<SqrtOp>(squaredNorm(c, change));
@@ -99,26 +110,28 @@ SmallVector<Value> LambUpdateOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam()), grad = c.load(getGrad()),
         m = c.load(getM());
-  Value lr = c.load(getLr()), decay = c.load(getWeightDecay());
+  Value lr = shared.load(getLr()), decay = shared.load(getWeightDecay());
   double beta1 = getBeta1().convertToDouble(),
          beta2 = getBeta2().convertToDouble();
-  Value kept = c.sub(c.constant(lr, 1), c.mul(lr, decay));
+  Value kept = shared.sub(shared.constant(lr, 1), shared.mul(lr, decay));
   Value direction =
       c.make<SignOp>(c.add(c.mul(m, beta1), c.mul(grad, 1 - beta1)));
-  Value newParam = c.sub(c.mul(param, c.fill(kept, param)),
-                         c.mul(c.fill(lr, param), direction));
+  Value newParam = c.sub(c.mul(param, shared.fill(kept, param)),
+                         c.mul(shared.fill(lr, param), direction));
   Value newM = c.add(c.mul(m, beta2), c.mul(grad, 1 - beta2));
   return {c.store(newParam), c.store(newM)};
 }
 
 SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam());
-  Value lr = c.fill(c.load(getLr()), param),
-        decay = c.fill(c.load(getWeightDecay()), param);
+  Value lr = shared.fill(shared.load(getLr()), param),
+        decay = shared.fill(shared.load(getWeightDecay()), param);
   Value grad = c.add(c.load(getGrad()), c.mul(decay, param));
   Value sum = c.add(c.load(getSum()), c.mul(grad, grad));
   Value denominator =
@@ -128,10 +141,11 @@ SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam());
-  Value lr = c.fill(c.load(getLr()), param),
-        decay = c.fill(c.load(getWeightDecay()), param);
+  Value lr = shared.fill(shared.load(getLr()), param),
+        decay = shared.fill(shared.load(getWeightDecay()), param);
   double alpha = getAlpha().convertToDouble();
   Value grad = c.add(c.load(getGrad()), c.mul(decay, param));
   Value v =
@@ -147,9 +161,10 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> MuonUpdateOp::decompose(OpBuilder &builder) {
-  Compute c(builder, getLoc(), getParam());
+  Compute c(builder, getLoc(), getParam()),
+      shared = sharedBy(builder, getParam());
   Value param = c.load(getParam()), grad = c.load(getGrad());
-  Value lr = c.load(getLr()), decay = c.load(getWeightDecay());
+  Value lr = shared.load(getLr()), decay = shared.load(getWeightDecay());
   double momentum = getMomentum().convertToDouble();
   Value share = c.mul(grad, 1 - momentum);
   Value velocity = c.add(c.mul(c.load(getVelocity()), momentum), share);
@@ -175,8 +190,9 @@ SmallVector<Value> MuonUpdateOp::decompose(OpBuilder &builder) {
     Value moved = isTall ? product(x, 1, change, 0) : product(change, 1, x, 0);
     x = c.add(c.mul(x, kA), moved);
   }
-  Value kept = c.sub(c.constant(lr, 1), c.mul(lr, decay));
-  Value step = c.fill(c.mul(lr, getRateFactor()), x);
-  Value newParam = c.sub(c.mul(param, c.fill(kept, param)), c.mul(step, x));
+  Value kept = shared.sub(shared.constant(lr, 1), shared.mul(lr, decay));
+  Value step = shared.fill(shared.mul(lr, getRateFactor()), x);
+  Value newParam =
+      c.sub(c.mul(param, shared.fill(kept, param)), c.mul(step, x));
   return {c.store(newParam), c.store(velocity)};
 }

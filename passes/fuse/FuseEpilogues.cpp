@@ -155,12 +155,18 @@ private:
         }));
     llvm::SmallPtrSet<Operation *, 8> seen(epilogue.members.begin(),
                                            epilogue.members.end());
-    for (Value result : epilogue.results())
-      for (Operation *user : result.getUsers())
-        if (seen.insert(user).second &&
-            !user->hasTrait<OpTrait::IsTerminator>())
-          ir::explain("fuse-epilogues", "not-fused", location, user->getLoc(),
-                      epilogue.whyEnds);
+    // A cast or a view becomes a part of the kernels that read it.
+    SmallVector<Value> read = epilogue.results();
+    while (!read.empty())
+      for (Operation *user : read.pop_back_val().getUsers()) {
+        if (!seen.insert(user).second ||
+            user->hasTrait<OpTrait::IsTerminator>())
+          continue;
+        ir::explain("fuse-epilogues", "not-fused", location, user->getLoc(),
+                    epilogue.whyEnds);
+        if (isa<ir::CastOp>(user) || user->hasTrait<ir::Alias>())
+          read.append(user->result_begin(), user->result_end());
+      }
   }
 
   /// The casts that widen the 16-bit operands of the contraction.

@@ -99,6 +99,13 @@ private:
       ir::explain("place-ops", "device", FusedLoc::get(&getContext(), nodes),
                   region.device + ": " + region.why);
     }
+    for (const place::Unit &unit : placement.units())
+      for (Operation *state : unit.states)
+        ir::explain("place-ops", "state-device", state->getLoc(),
+                    placement.devices()[unit.device].name +
+                        ": a state, with its slots and its update, is on the "
+                        "device of the first node that reads it, '" +
+                        unit.name + "'");
     if (devices.size() > 1 || log || !rules.empty())
       setPlacementReport(module, regions);
     // The name of a target alone means the first device of its kind.

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/page/OpText.h"
 
-#include "ir/Provenance.h"
+#include "compiler/inspect/LocationText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -13,89 +13,6 @@
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
-
-// The end of the string literal that begins at `at`: behind its last quote.
-static size_t endOfString(StringRef line, size_t at) {
-  for (size_t i = at + 1; i < line.size(); ++i) {
-    if (line[i] == '\\')
-      ++i;
-    else if (line[i] == '"')
-      return i + 1;
-  }
-  return line.size();
-}
-
-// The end of the parenthesis that begins at `at`: behind its closing one.
-static size_t endOfParenthesis(StringRef line, size_t at) {
-  int depth = 0;
-  for (size_t i = at; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      i = endOfString(line, i) - 1;
-      continue;
-    }
-    depth += line[i] == '(' ? 1 : line[i] == ')' ? -1 : 0;
-    if (depth == 0)
-      return i + 1;
-  }
-  return line.size();
-}
-
-// A string literal without its quotes and escapes: \\, \" and \XX.
-static std::string unescaped(StringRef literal) {
-  literal.consume_front("\"");
-  literal.consume_back("\"");
-  std::string text;
-  for (size_t i = 0; i < literal.size(); ++i) {
-    uint8_t value = 0;
-    if (literal[i] != '\\' || i + 1 == literal.size()) {
-      text += literal[i];
-    } else if (i + 2 < literal.size() &&
-               !literal.substr(i + 1, 2).getAsInteger(16, value)) {
-      text += static_cast<char>(value);
-      i += 2;
-    } else {
-      text += literal[++i];
-    }
-  }
-  return text;
-}
-
-// Adds the names in the parenthesis of a location. The metadata of a fused
-// location says what its names are: in fused<"step">["loss"], a part of the
-// step; in fused<"gradient">["/c1/Conv"], a node whose gradient the op
-// computes. Those of initializers are names like others.
-static void addNames(StringRef location, std::vector<std::string> &names) {
-  struct Meaning {
-    bool isPart = false, isGradient = false;
-  };
-  llvm::SmallVector<Meaning> around = {Meaning()}; // of the brackets
-  Meaning next; // of the bracket that begins after its metadata
-  for (size_t i = 0; i < location.size(); ++i) {
-    if (location[i] == '[') {
-      around.push_back(next);
-    } else if (location[i] == ']' && around.size() > 1) {
-      around.pop_back();
-    }
-    if (location[i] == '[' || location[i] == ']')
-      next = around.back();
-    if (location[i] != '"')
-      continue;
-    size_t end = endOfString(location, i);
-    std::string name = unescaped(location.slice(i, end));
-    if (i && location[i - 1] == '<') {
-      next.isPart |= name == "step";
-      next.isGradient |= name == "gradient";
-    } else {
-      if (around.back().isPart)
-        name = "<" + name + ">";
-      if (around.back().isGradient)
-        name = ir::gradientName(name);
-      if (!llvm::is_contained(names, name))
-        names.push_back(std::move(name));
-    }
-    i = end - 1;
-  }
-}
 
 static bool isNameChar(char c) {
   return llvm::isAlnum(c) || StringRef("_$.-").contains(c);
@@ -212,7 +129,12 @@ void Reader::readBody(StringRef body, unsigned self) {
     }
   }
   if (lastLocation != StringRef::npos)
-    addNames(body.substr(lastLocation), ops[self].nodes);
+    for (const LocationName &name :
+         namesInLocation(body.substr(lastLocation))) {
+      std::string shown = name.shown();
+      if (!llvm::is_contained(ops[self].nodes, shown))
+        ops[self].nodes.push_back(std::move(shown));
+    }
   ops[self].text = std::move(text);
 }
 

@@ -15,6 +15,10 @@ function kindOf(text) {
   return end < 0 ? text : text.slice(0, end);
 }
 
+function gradientName(node) {
+  return `grad(${node})`;
+}
+
 // The node of "grad(NODE)" or of "NODE".
 function nodeOfName(name) {
   return name.startsWith('grad(') && name.endsWith(')') ? name.slice(5, -1) : name;

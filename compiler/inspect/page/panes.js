@@ -172,9 +172,18 @@ function fillKernelsOf(app, pane) {
     plan.micros.length ? element('span', {class: 'faint'}, `, ${plan.micros[command.index].toFixed(1)} us`) : null]));
 }
 
+// The names of the selected nodes in remarks and rewrites: of an op, those that
+// it computes; else the nodes and their gradients.
+function namesOfSelection(app) {
+  const both = app.names.flatMap(name => [name, gradientName(name)]);
+  const op = app.side.selected?.op;
+  const own = op ? both.filter(name => op.computes.includes(name)) : [];
+  return new Set(own.length ? own : both);
+}
+
 // What passes decided about the selected nodes, and which rewrote their ops.
 function fillHistory(app, pane, program) {
-  const names = new Set(app.names);
+  const names = namesOfSelection(app);
   if (!names.size)
     return;
   const decisions = [], rows = [];

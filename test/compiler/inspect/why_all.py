@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Asks `sinter-inspect why` about every node and every pair of neighbours of models.
+"""Asks `sinter-inspect why` about every node and every pair of neighbours of models, and of training
+programs about the gradients of all nodes, too.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     why_all.py [--models=FOLDER] [NAME...]        sinter-inspect must be in the PATH
 
 The questions come from the graph of the imported model, not from the remarks that answer them. An
-answer fails if it has no reason, or if it says that two kernels have nothing to do with each other
-although the plan has one read what the other writes, or has both read one value. Prints one line
+answer fails if it has no reason, if it says that two kernels have nothing to do with each other
+although the plan has one read what the other writes, or has both read one value, or if a reason why
+two names are apart is a remark about neither, as one about gradients where nodes are asked about.
+Prints one line
 for each model, and `N passed, N failed, 0 skipped` for all questions.
 """
 
@@ -83,9 +86,8 @@ class Memory:
             [piece["offset"], piece["offset"] + piece["size"], command])
 
 
-def nodeOf(name):
-    """The node of "grad(NODE)" or of "NODE"."""
-    return name[5:-1] if name.startswith("grad(") and name.endswith(")") else name
+def isGradient(name):
+    return name.startswith("grad(") and name.endswith(")")
 
 
 def related(plan):
@@ -104,7 +106,7 @@ def related(plan):
                 written.forget(piece)
                 read.forget(piece)
                 written.add(piece, number)
-        programs[program["name"]] = [{nodeOf(n) for n in c["nodes"]} for c in program["commands"]], pairs
+        programs[program["name"]] = [set(c["nodes"]) for c in program["commands"]], pairs
     return programs
 
 
@@ -116,11 +118,31 @@ def areRelated(programs, entry, a, b):
     return any(pair in pairs for pair in itertools.product(ofA, ofB))
 
 
+def isAboutOthers(pair, reason):
+    """Whether a reason is a remark about neither of two names, and does not say so; or one about
+    gradients alone, where both names are nodes."""
+    a, b = pair
+    nodes, others = reason.get("nodes", []), reason.get("with", [])
+    if not nodes and not others:
+        return False
+    if (a in nodes and b in others) or (b in nodes and a in others):
+        return False
+    if f": of {nodes[0] if nodes else 'an op without a node'} and " not in reason["text"]:
+        return True
+    return not any(map(isGradient, pair)) and any(
+        names and all(map(isGradient, names)) for names in (nodes, others))
+
+
 def check(line, folder):
     name, *flags = line.split()
     model = os.path.join(folder, name + ".onnx")
     loads = [f for f in flags if not f.startswith(("--target", "--precision"))]
     nodes, pairs = neighbours(inspect("graph", model, *loads, "--stop-after=import", "--json"))
+    if "--train" in flags:
+        named, found = neighbours(inspect("graph", model, *loads, "--stop-after=train", "--json"))
+        asked = set(nodes) | {n for n in named if isGradient(n)}
+        nodes += [n for n in named if isGradient(n)]
+        pairs += [p for p in found if asked.issuperset(p) and any(map(isGradient, p))]
     kernels = [k["name"] for k in inspect("kernels", model, *flags, "--json") if k["kind"] not in
                ("matmul", "conv", "attention", "copy", "fill", "all_reduce", "await", "record", "wait")]
     questions = [f"--{option}={node}" for node in nodes for option in NODE_OPTIONS]
@@ -130,13 +152,18 @@ def check(line, folder):
     assert len(answers) == len(questions)
     close = related(inspect("plan", model, *flags, "--json"))
     failures = []
-    for question, answer in zip(questions, answers):
+    for number, (question, answer) in enumerate(zip(questions, answers)):
         texts = [reason["text"] for reason in answer["reasons"]]
         if not answer["answer"] or not texts or not all(texts):
             failures.append(f"{question}: no reason")
+        if not question.startswith("--not-fused="):
+            continue
+        a, b = pairs[number - len(questions) + len(pairs)]
+        for reason in answer["reasons"]:
+            if isAboutOthers((a, b), reason):
+                failures.append(f"{question}: a reason is about others: {reason['text']}")
         for text in texts:
-            if question.startswith("--not-fused=") and UNRELATED in text:
-                a, b = pairs[questions.index(question) - len(questions) + len(pairs)]
+            if UNRELATED in text:
                 entry = text.split(":")[0].removeprefix("@")
                 if areRelated(close, entry, a, b):
                     failures.append(f"{question}: called unrelated in {entry}, but the plan relates them")
