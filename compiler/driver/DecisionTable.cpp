@@ -9,6 +9,7 @@
 #include "ir/Dialect.h"
 #include "ir/Provenance.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
@@ -32,8 +33,20 @@ static std::vector<std::string> nodesOf(llvm::ArrayRef<mlir::Operation *> ops) {
   return nodes;
 }
 
-/// "reduce, mul: 8xf32": the ops, or those in a region, and their last result.
-/// It tells two ops of one node apart.
+/// "8x4xf32"; "" of what is not a tensor.
+static std::string typeText(mlir::Type type) {
+  auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor)
+    return "";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int64_t size : tensor.getShape())
+    os << size << "x";
+  os << tensor.getElementType();
+  return text;
+}
+
+/// "reduce, mul": the ops, or those in a region.
 static std::string opsText(llvm::ArrayRef<mlir::Operation *> ops) {
   constexpr unsigned kMost = 4;
   unsigned count = 0;
@@ -51,24 +64,52 @@ static std::string opsText(llvm::ArrayRef<mlir::Operation *> ops) {
       add(*op);
   if (count > kMost)
     text += " and " + std::to_string(count - kMost) + " more";
-  llvm::raw_string_ostream os(text);
-  if (mlir::ResultRange results = ops.back()->getResults(); !results.empty())
-    if (auto type =
-            mlir::dyn_cast<mlir::RankedTensorType>(results.back().getType())) {
-      os << ": ";
-      for (int64_t size : type.getShape())
-        os << size << "x";
-      os << type.getElementType();
-    }
-  return os.str();
+  return text;
 }
 
-/// The name of the function or kernel that `op` is, or is in.
-static std::string functionOf(mlir::Operation *op) {
+/// "reduce, mul: 8xf32": the ops and their last result. It tells two groups of
+/// ops of one node apart.
+static std::string groupText(llvm::ArrayRef<mlir::Operation *> ops) {
+  std::string text = opsText(ops);
+  if (mlir::ResultRange results = ops.back()->getResults(); !results.empty())
+    if (std::string type = typeText(results.back().getType()); !type.empty())
+      text += ": " + type;
+  return text;
+}
+
+// The first types of a list: "8x4xf32, 4x2xf32 and 3 more".
+static std::string typesText(mlir::TypeRange types) {
+  constexpr size_t kMost = 4;
+  std::vector<std::string> texts;
+  for (mlir::Type type : types)
+    if (std::string text = typeText(type); !text.empty())
+      texts.push_back(std::move(text));
+  std::string text = llvm::join(llvm::ArrayRef(texts).take_front(kMost), ", ");
+  if (texts.size() > kMost)
+    text += " and " + std::to_string(texts.size() - kMost) + " more";
+  return text;
+}
+
+/// "dot_general of 8x4xf32, 4x2xf32: 8x2xf32": an op in a kernel, or the ops of
+/// the kernel, with what is read and computed. It tells kernels of the same
+/// nodes apart.
+static std::string kernelText(mlir::Operation *op) {
+  mlir::TypeRange reads = op->getOperandTypes(), results = op->getResultTypes();
+  // The kernel itself has neither operands nor results.
+  if (op->getNumRegions() && !op->getRegion(0).empty()) {
+    mlir::Block &body = op->getRegion(0).front();
+    reads = body.getArgumentTypes();
+    results = body.getTerminator()->getOperandTypes();
+  }
+  return opsText(op) + " of " + typesText(reads) + ": " + typesText(results);
+}
+
+/// The function or kernel that `op` is, or is in; null if there is none.
+static mlir::SymbolOpInterface symbolOf(mlir::Operation *op) {
   for (; op; op = op->getParentOp())
     if (auto symbol = mlir::dyn_cast<mlir::SymbolOpInterface>(op))
-      return symbol.getNameAttr() ? symbol.getName().str() : "";
-  return "";
+      return symbol;
+  return nullptr;
 }
 
 static void addForm(llvm::ArrayRef<mlir::Operation *> ops,
@@ -111,7 +152,7 @@ std::string DecisionKey::text() const {
     text += " of " + listText(nodes);
   if (!others.empty())
     text += " with " + listText(others);
-  return text + " in @" + shown(function);
+  return function.empty() ? text : text + " in @" + shown(function);
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,16 +178,23 @@ void DecisionTable::detach(mlir::MLIRContext *context) {
 }
 
 size_t DecisionTable::answer(const ir::Question &question) {
+  mlir::SymbolOpInterface symbol = symbolOf(question.ops.front());
+  StringRef name =
+      symbol && symbol.getNameAttr() ? symbol.getName() : StringRef();
+  // The number of a kernel depends on all kernels before it.
+  bool isInKernel = symbol && !mlir::isa<mlir::func::FuncOp>(*symbol);
   DecisionKey key{target_,
                   question.pass.str(),
                   question.what.str(),
-                  functionOf(question.ops.front()),
+                  isInKernel ? "" : name.str(),
                   nodesOf(question.ops),
                   nodesOf(question.others)};
   // A node with itself.
-  if (!question.others.empty() && key.nodes == key.others) {
-    key.nodes.push_back("(" + opsText(question.ops) + ")");
-    key.others.push_back("(" + opsText(question.others) + ")");
+  if (isInKernel) {
+    key.nodes.push_back("(" + kernelText(question.ops.front()) + ")");
+  } else if (!question.others.empty() && key.nodes == key.others) {
+    key.nodes.push_back("(" + groupText(question.ops) + ")");
+    key.others.push_back("(" + groupText(question.others) + ")");
   }
   Asked &asked = asked_[key];
   if (asked.form.empty()) {
@@ -162,7 +210,7 @@ size_t DecisionTable::answer(const ir::Question &question) {
   asked.bytes += bytesOf(question.ops) + bytesOf(question.others);
   asked.keepsBits &= question.keepsBits;
 
-  size_t chosen = 0, number = asked.given.size();
+  size_t chosen = 0, number = asked.times[name]++;
   if (auto wanted = wanted_.find(key); wanted != wanted_.end()) {
     const Answers &answers = wanted->second;
     if (answers.size() > 1 && number >= answers.size()) {
@@ -183,8 +231,16 @@ size_t DecisionTable::answer(const ir::Question &question) {
         chosen = found - question.answers.begin();
     }
   }
-  asked.byRule.push_back(question.answers.front());
-  asked.given.push_back(question.answers[chosen]);
+  const std::string &byRule = question.answers.front(),
+                    &given = question.answers[chosen];
+  if (number == asked.given.size()) {
+    asked.byRule.push_back(byRule);
+    asked.given.push_back(given);
+  } else {
+    // Another kernel has asked. What is kept does not depend on the order.
+    asked.byRule[number] = std::min(asked.byRule[number], byRule);
+    asked.given[number] = std::min(asked.given[number], given);
+  }
   return chosen;
 }
 

@@ -25,7 +25,7 @@ namespace sinter::compiler {
 struct DecisionKey {
   std::string target;                     // the kind of device
   std::string pass, what;                 // "fuse-loops", "merge"
-  std::string function;                   // or kernel
+  std::string function;                   // "": a kernel
   std::vector<std::string> nodes, others; // ONNX nodes, in order
 
   auto operator<=>(const DecisionKey &) const = default;
@@ -48,6 +48,9 @@ public:
     std::vector<std::string> possible;
     /// The ops and types that were asked about. Equal for layers that repeat.
     std::string form;
+    /// How often it was asked in each function or kernel. Two kernels that
+    /// nothing tells apart get the same answers, in whatever order they ask.
+    llvm::StringMap<size_t> times;
     double bytes = 0; // of the results of those ops
     size_t order = 0; // of all questions
     bool keepsBits = true;

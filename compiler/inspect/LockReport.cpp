@@ -45,10 +45,11 @@ static std::string kindOf(const json::Object &decision) {
          ": " + textOf(decision, "what");
 }
 
-// "@main: /a, /b with /c"
+// "@main: /a, /b with /c"; without "@main: " in a kernel
 static std::string placeOf(const json::Object &decision) {
-  std::string text =
-      "@" + textOf(decision, "function") + ": " + textOf(decision, "nodes");
+  std::string function = textOf(decision, "function");
+  std::string text = (function.empty() ? "" : "@" + function + ": ") +
+                     textOf(decision, "nodes");
   std::string with = textOf(decision, "with");
   return with.empty() ? text : text + " with " + with;
 }
