@@ -101,7 +101,10 @@ static std::string kernelText(mlir::Operation *op) {
     reads = body.getArgumentTypes();
     results = body.getTerminator()->getOperandTypes();
   }
-  return opsText(op) + " of " + typesText(reads) + ": " + typesText(results);
+  std::string text = opsText(op), types = typesText(reads);
+  if (!types.empty())
+    text += " of " + types;
+  return text + ": " + typesText(results);
 }
 
 /// The function or kernel that `op` is, or is in; null if there is none.

@@ -20,6 +20,7 @@ struct InspectOptions {
   TraceFilter filter;
   bool json = false, llvm = false;
   bool byTime = false;             // of kernels
+  bool all = false;                // of lock files: long lists as they are
   std::string pattern;             // of grep
   std::string from, to;            // of diff: steps of a trace
   std::vector<Question> questions; // of why

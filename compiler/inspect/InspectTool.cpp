@@ -111,6 +111,8 @@ static InspectOptions splitArguments(const std::vector<std::string> &args) {
       options.json = true;
     else if (text == "--llvm")
       options.llvm = true;
+    else if (text == "--all" && options.command == "summary")
+      options.all = true;
     else if (text == "--sort=time" && options.command == "kernels")
       options.byTime = true;
     else
@@ -142,7 +144,8 @@ static void printInspectHelp(const Options &options) {
         "too\n"
         "  --compiled                    diff: compare the compiled programs "
         "of models\n"
-        "  --all                         diff: all entries of long lists\n"
+        "  --all                         diff, lock files: all entries of long "
+        "lists\n"
      << kViewHelp
      << "diff of two files ends with 0 if nothing differs, with 1 if something "
         "does.\n"
@@ -173,15 +176,34 @@ static int inspectCheckpoint(const InspectOptions &inspect,
 }
 
 static int inspectLock(const InspectOptions &inspect, const Options &options) {
-  if (inspect.command != "summary" || inspect.llvm)
-    return inspectError(shown(options.model) +
-                        ": holds decisions only; summary and diff take it");
   std::shared_ptr<const LockFile> lock;
   if (std::string wrong = readLockFile(options.model, lock); !wrong.empty())
     return inspectError(wrong);
   return printReport(options, [&](llvm::raw_ostream &os) {
-    reportLock(*lock, inspect.json, os);
+    reportLock(*lock, inspect.json, inspect.all, os);
   });
+}
+
+// The error of a command on a lock file, which only the summary and diff take;
+// "" if there is none.
+static std::string checkLocks(llvm::ArrayRef<std::string> args) {
+  if (args.empty() || llvm::is_contained(args, "--help"))
+    return "";
+  const Command *command = findCommand(args.front());
+  llvm::ArrayRef<std::string> rest = args.drop_front(command ? 1 : 0);
+  bool takesLocks = !command || args.front() == "summary";
+  if (args.front() == "diff" && namesTwoFiles(rest))
+    return "";
+  if (takesLocks && !llvm::is_contained(args, "--llvm"))
+    return "";
+  for (const std::string &arg : rest)
+    if (!StringRef(arg).starts_with("-") && fileKindOf(arg) == FileKind::Lock) {
+      std::string file = shown(arg);
+      return (takesLocks ? "" : args.front() + ": ") + file +
+             " is a lock file; 'sinter-inspect " + file +
+             "' lists its decisions, 'sinter-inspect diff' compares two";
+    }
+  return "";
 }
 
 /// Prints one report after the other. In JSON, several reports become a list.
@@ -383,6 +405,8 @@ int compiler::sinterInspect(int argc, char **argv,
                             const RunFunctions &run) {
   prepareProcess("sinter-inspect");
   const std::vector<std::string> args = argumentsOf(argc, argv);
+  if (std::string wrong = checkLocks(args); !wrong.empty())
+    return inspectError(wrong);
   if (std::optional<int> code = runOwnCommand(args, targets, run))
     return *code;
   InspectOptions inspect = splitArguments(args);
@@ -405,6 +429,8 @@ int compiler::sinterInspect(int argc, char **argv,
   if (std::string wrong = checkRequest(inspect, *options); !wrong.empty())
     return inspectError(wrong);
   FileKind kind = fileKindOf(options->model);
+  if (inspect.all && kind != FileKind::Lock)
+    return inspectError("--all belongs to diff and to lock files");
   if (llvm::is_contained({"log", "show", "diff", "blame", "grep", "rewrites"},
                          inspect.command) ||
       (kind == FileKind::Trace &&

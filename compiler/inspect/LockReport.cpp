@@ -10,10 +10,13 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
 using namespace sinter;
 using namespace sinter::compiler;
+using llvm::StringLiteral;
 using llvm::StringRef;
 namespace json = llvm::json;
 
@@ -62,7 +65,66 @@ static std::vector<const json::Object *> decisionsOf(const LockFile &lock) {
   return list;
 }
 
-void compiler::reportLock(const LockFile &lock, bool json,
+// "/a, /b, /c and 5 more". Ops that tell equal nodes apart come last and stay.
+static std::string shortList(const json::Object &decision, StringRef key) {
+  constexpr size_t kMost = 5;
+  const json::Value *value = decision.get(key);
+  const json::Array *list = value ? value->getAsArray() : nullptr;
+  if (!list || list->size() <= kMost + 1)
+    return shown(textOf(value), 600);
+  std::string text, last = textOf(&list->back());
+  for (size_t i = 0; i < kMost; ++i)
+    text += (i ? ", " : "") + shown(textOf(&(*list)[i]));
+  const bool isOps = StringRef(last).starts_with("(");
+  text += " and " + std::to_string(list->size() - kMost - isOps) + " more";
+  return isOps ? text + ", " + shown(last, 200) : text;
+}
+
+static void printDecision(const json::Object &decision, bool all,
+                          llvm::raw_ostream &os) {
+  std::string place, function = textOf(decision, "function");
+  if (all) {
+    place = shown(placeOf(decision), 600);
+  } else {
+    std::string with = shortList(decision, "with");
+    place = (function.empty() ? "" : "@" + shown(function) + ": ") +
+            shortList(decision, "nodes") +
+            (with.empty() ? "" : " with " + with);
+  }
+  os << "  " << llvm::left_justify(shown(textOf(decision, "answer")), 14) << " "
+     << place;
+  if (decision.get("rule"))
+    os << "; by rule " << shown(textOf(decision, "rule"));
+  os << "\n";
+}
+
+// Prints the settings. A trainer records what shapes a run a second time, as
+// "training.NAME": only what differs is printed again.
+static void printSettings(const LockFile &lock, llvm::raw_ostream &os) {
+  std::map<std::string, std::string> settings;
+  for (const auto &[name, value] : lock.section("settings")) {
+    std::string text = textOf(&value);
+    // A list is recorded as JSON.
+    if (StringRef(text).starts_with("["))
+      if (auto list = json::parse(text))
+        text = textOf(&*list);
+      else
+        llvm::consumeError(list.takeError());
+    settings[StringRef(name).str()] = text;
+  }
+  settings.erase("machine");
+  for (auto &[name, value] : settings) {
+    constexpr StringLiteral kTraining = "training.";
+    std::string plain = name;
+    if (size_t at = plain.find(kTraining); at != std::string::npos)
+      plain.erase(at, kTraining.size());
+    auto same = settings.find(plain);
+    if (plain == name || same == settings.end() || same->second != value)
+      os << "setting    " << shown(name) << " = " << shown(value) << "\n";
+  }
+}
+
+void compiler::reportLock(const LockFile &lock, bool json, bool all,
                           llvm::raw_ostream &os) {
   if (json) {
     os << json::Value(json::Object(lock.contents)) << "\n";
@@ -70,31 +132,28 @@ void compiler::reportLock(const LockFile &lock, bool json,
   }
   std::map<std::string, std::vector<const json::Object *>> kinds;
   std::vector<const json::Object *> decisions = decisionsOf(lock);
-  size_t numOthers = 0;
-  for (const json::Object *decision : decisions) {
+  auto isByRule = [](const json::Object *decision) {
+    return !decision->get("rule");
+  };
+  for (const json::Object *decision : decisions)
     kinds[kindOf(*decision)].push_back(decision);
-    numOthers += decision->get("rule") != nullptr;
-  }
   std::string cpu = lock.machine();
   os << "compiler   " << shown(textOf(lock.contents, "sinter"))
      << "\nCPU        " << (cpu.empty() ? "not recorded" : shown(cpu)) << "\n";
-  std::map<std::string, std::string> settings;
-  for (const auto &[name, value] : lock.section("settings"))
-    settings[StringRef(name).str()] = textOf(&value);
-  settings.erase("machine");
-  for (auto &[name, value] : settings)
-    os << "setting    " << shown(name) << " = " << shown(value) << "\n";
-  os << "decisions  " << decisions.size() << ", " << numOthers
+  printSettings(lock, os);
+  os << "decisions  " << decisions.size() << ", "
+     << decisions.size() - llvm::count_if(decisions, isByRule)
      << " of them not by rule\n";
   for (auto &[kind, list] : kinds) {
+    constexpr size_t kMost = 10;
+    std::stable_partition(list.begin(), list.end(), std::not_fn(isByRule));
+    size_t count = all ? list.size() : std::min(list.size(), kMost);
     os << shown(kind) << " (" << list.size() << ")\n";
-    for (const json::Object *decision : list) {
-      os << "  " << llvm::left_justify(shown(textOf(*decision, "answer")), 14)
-         << " " << shown(placeOf(*decision), 600);
-      if (decision->get("rule"))
-        os << "; by rule " << shown(textOf(*decision, "rule"));
-      os << "\n";
-    }
+    for (const json::Object *decision : llvm::ArrayRef(list).take_front(count))
+      printDecision(*decision, all, os);
+    if (count < list.size())
+      os << "  ... and " << list.size() - count
+         << " more; --all shows all of them\n";
   }
 }
 

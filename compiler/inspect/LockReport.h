@@ -14,8 +14,10 @@
 namespace sinter::compiler {
 
 /// Prints compiler, CPU, settings, and the decisions of each pass and question
-/// with their nodes. The JSON is that of the file.
-void reportLock(const LockFile &lock, bool json, llvm::raw_ostream &os);
+/// with their nodes; those that are not by rule come first. Long lists are cut
+/// unless `all`. The JSON is that of the file.
+void reportLock(const LockFile &lock, bool json, bool all,
+                llvm::raw_ostream &os);
 
 /// What differs between two lock files, each list sorted.
 struct LockDifference {

@@ -3,6 +3,7 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     edit_lock.py FILE answer PASS      another possible answer to each question of PASS ("all")
+    edit_lock.py FILE tuned PASS       another answer to the last question of PASS, not by rule
     edit_lock.py FILE say TEXT         TEXT as the answer to the first question
     edit_lock.py FILE rename NAME      another first node of the first question
     edit_lock.py FILE set NAME VALUE   another setting
@@ -29,6 +30,10 @@ def main():
                 decision["answer"] = others[0]
                 changed += 1
         assert changed, f"{path} has no other answer for {rest[0]}"
+    elif verb == "tuned":
+        decision = [each for each in decisions if each["pass"] == rest[0]][-1]
+        decision["rule"] = decision["answer"]
+        decision["answer"] = next(a for a in decision["possible"] if a != decision["rule"])
     elif verb == "say":
         decisions[0]["answer"] = rest[0]
     elif verb == "rename":
