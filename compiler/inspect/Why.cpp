@@ -318,28 +318,38 @@ void WhyIndex::addEntry(StringRef entry, const Side &a, const Side &b,
 Answer WhyIndex::whyKernel(StringRef name) const {
   Answer answer;
   Numbers own;
+  // "k13" stands for "k13_mul_add".
+  std::string start = name.str() + "_";
+  const bool isNumber = name.size() > 1 && name.front() == 'k' &&
+                        llvm::all_of(name.drop_front(), llvm::isDigit);
   for (auto [number, command] : llvm::enumerate(commands_))
-    if (command.kernel == name || command.kind == name)
+    if (command.kernel == name || command.kind == name ||
+        (isNumber && StringRef(command.kernel).starts_with(start)))
       own.insert(number);
   if (own.empty()) {
     llvm::SetVector<StringRef> kinds;
     for (const Command &command : commands_)
       if (!command.kind.empty())
         kinds.insert(command.kind);
-    answer.problem =
-        "the program has no kernel " + quoted(name.str()) +
-        (kinds.empty() ? std::string()
-                       : ", and no other commands than " +
-                             llvm::join(kinds.getArrayRef(), ", ")) +
-        "; 'sinter-inspect kernels' lists them";
+    answer.problem = "the program has no kernel " + quoted(name.str());
+    if (isComputed(name))
+      answer.problem += "; it is a node, which 'sinter-inspect kernels FILE "
+                        "NODE' takes";
+    else
+      answer.problem +=
+          (kinds.empty() ? std::string()
+                         : ", and no other commands than " +
+                               llvm::join(kinds.getArrayRef(), ", ")) +
+          "; 'sinter-inspect kernels' lists them";
     return answer;
   }
   llvm::SetVector<StringRef> nodes;
   for (size_t number : own)
     nodes.insert(commands_[number].nodes.begin(),
                  commands_[number].nodes.end());
+  const std::string &kernel = commands_[own.front()].kernel;
   answer.headline =
-      shown(name) + " computes " +
+      shown(kernel.empty() ? name : StringRef(kernel)) + " computes " +
       (nodes.empty() ? "no node" : llvm::join(nodes.getArrayRef(), ", "));
   for (size_t number : own)
     addReason(answer, "plan-memory", commands_[number].text);

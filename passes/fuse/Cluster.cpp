@@ -399,8 +399,8 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b,
   if (numBuffers > Cluster::kMaxOperands)
     return refuse([&] {
       return "one kernel would read and write " + std::to_string(numBuffers) +
-             " values; more than " + std::to_string(Cluster::kMaxOperands) +
-             " do not fit into the registers";
+             " values; the limit, on every device, is " +
+             std::to_string(Cluster::kMaxOperands);
     });
 
   LoopPairs pairs(a, b);

@@ -385,8 +385,11 @@ FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
     return searchRecompute(recompute, enoughBytes);
   });
   if (found.choice.bytes <= arenaLimit || isLast)
+    // With --remat=all there is no limit that anything could meet.
     rewrite(func, *graph, found.choice,
-            found.choice.bytes > arenaLimit ? "does not fit" : "fits");
+            found.choice.bytes <= arenaLimit ? "fits"
+            : arenaLimit <= 0                ? "as small as possible"
+                                             : "does not fit");
   return found.choice.bytes;
 }
 
