@@ -111,7 +111,10 @@ private:
               ": channels-last saves copies of " + Twine(area.saved) +
               " bytes in this and the connected convolutions where a library "
               "computes them; " +
-              Twine(area.spent) + " bytes must be transposed at their borders" +
+              Twine(area.spent) +
+              " bytes must be transposed at their borders. The rule compares "
+              "these bytes, in the types and shapes that values have before "
+              "casts are moved and channels are padded" +
               (isByRule ? "" : "; a lock file decides otherwise"));
     }
   }
