@@ -8,7 +8,7 @@
 #include "compiler/options/OptionValues.h"
 
 #include "compiler/base/Text.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 #include "ir/exec/Exec.h"
 #include "passes/OpClasses.h"
 #include "passes/precision/PrecisionReport.h"
@@ -153,7 +153,7 @@ std::string amountText(Form form, double amount) {
 std::string nameOf(Operation *op) {
   if (auto state = dyn_cast<ir::StateOp>(op))
     return "'" + shown(state.getSymName()) + "'";
-  std::string nodes = ir::joinedNodeNames(op->getLoc());
+  std::string nodes = ir::joinedProvenance(op->getLoc());
   if (!nodes.empty())
     return "'" + shown(nodes) + "'";
   if (auto launch = dyn_cast<exec::LaunchOp>(op))

@@ -7,7 +7,7 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/options/OptionValues.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 #include "passes/plan/Arena.h"
 #include "runtime/base/NumberText.h"
 
@@ -121,8 +121,8 @@ static std::string largestAtPeak(exec::ProgramOp program, int64_t place) {
   constexpr size_t kMaxNamed = 5;
   std::string text;
   for (size_t i : llvm::ArrayRef(there).take_front(kMaxNamed)) {
-    llvm::SmallSetVector<llvm::StringRef, 4> names;
-    ir::collectNodeNames(values[i].buffer.getLoc(), names);
+    std::vector<std::string> names;
+    ir::collectProvenance(values[i].buffer.getLoc(), names);
     text += (text.empty() ? "" : ", ") + bytesText(lifetimes[i].bytes) +
             " of " + (names.empty() ? "an unnamed node" : shown(names[0]));
   }

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/PlacementSummary.h"
 
-#include "compiler/checks/FormVerifiers.h"
 #include "compiler/driver/MemoryLimit.h"
+#include "ir/Provenance.h"
 #include "ir/exec/Exec.h"
 #include "passes/place/PlacementReport.h"
 
@@ -37,8 +37,10 @@ static json::Array copiesJson(ModuleOp module, const json::Array &devices) {
       exec::CommandPlace place = exec::placeOf(copy);
       if (place.from == place.to)
         continue;
+      std::vector<std::string> computed;
+      ir::collectProvenance(copy.getLoc(), computed);
       json::Array nodes;
-      for (StringRef node : compiler::nodeNames(copy.getLoc()))
+      for (const std::string &node : computed)
         nodes.push_back(text(node));
       copies.push_back(json::Object{
           {"entry", text(program.getSymName())},

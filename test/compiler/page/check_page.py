@@ -214,6 +214,15 @@ class Check:
             nodes = [name for name in names if name.startswith(("/", "grad(/"))]
             wanted = "backward" if any(name.startswith("grad(") for name in nodes) else "forward"
             expect(not nodes or role.startswith((wanted, "optimizer")), f"{names} is {role}")
+        # The decisions about an op are those about what it computes.
+        for role in ("forward", "backward"):
+            names, computed = browser.run(
+                "(leaf => (app.select(app.side, leaf), [[...namesOfSelection(app)], leaf.op.computes]))"
+                f"(app.side.graph.leaves.find(leaf => leaf.op && leaf.role === '{role}' && "
+                "leaf.nodes.some(name => name.startsWith('/'))))")
+            expect(names and set(names) <= set(computed), f"an op of {computed} has the remarks of {names}")
+            expect(browser.run("document.getElementById('selectionTab').textContent.includes('Decisions of passes')"),
+                   f"no pass decided about {names}")
 
     def memory(self, browser, url):
         browser.open(url)
