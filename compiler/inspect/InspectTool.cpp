@@ -149,7 +149,8 @@ static void printInspectHelp(const Options &options) {
      << kViewHelp
      << "diff of two files ends with 0 if nothing differs, with 1 if something "
         "does.\n"
-        "\nOptions of why (may be repeated):\n";
+        "\nOptions of why (may be repeated; NODE may be grad(NODE), the "
+        "gradient of a node):\n";
   for (const QuestionKind &kind : questionKinds())
     os << "  "
        << llvm::left_justify(std::string(kind.option) + "=" + kind.about, 28)

@@ -17,8 +17,9 @@
 //   plain SYMBOL BYTES        the same with the numbers that MLIR printed
 //   gone SYMBOL
 //
-// NODES are names with commas between them. The first pass is "import import":
-// the module as the importer left it.
+// NODES are names with commas between them: "NODE", or "grad(NODE)" for a
+// gradient. The first pass is "import import": the module as the importer left
+// it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_TRACE_TRACE_H
