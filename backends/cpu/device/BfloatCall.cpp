@@ -99,7 +99,8 @@ void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
   const uint8_t *next = operands.panels + (panel + 1) % panels_ * bytes;
   const int64_t part = isLast ? 0 : bytes / (end - begin) / 64 * 64;
   alignas(64) float sums[blockRows * panelColumns];
-  BfloatRows rows{operands.a, 0, 0, sizes_.parts, sizes_.depth};
+  BfloatRows rows{
+      operands.a, 0, 0, sizes_.parts, sizes_.depth, depthStep(sizes_.depth)};
   BlockPlace place;
   place.firstColumn = panel * panelColumns;
   place.columns = std::min(panelColumns, sizes_.columns - place.firstColumn);

@@ -75,7 +75,7 @@ void transposeTile(const Bfloat *from, int64_t colStride, uint32_t *tile) {
 /// Packs up to 32 rows and 16 columns. Missing ones stay as they are.
 void packTile(const BfloatMatrix &b, int64_t rows, int64_t columns,
               uint32_t *tile) {
-  if (b.rowStride == 1 && rows == depthStep && columns == tileColumns)
+  if (b.rowStride == 1 && rows == 2 * tileRows && columns == tileColumns)
     return transposeTile(b.data, b.colStride, tile);
   for (int64_t row = 0; row < rows; row += 2, tile += tileColumns) {
     const Bfloat *even = b.data + row * b.rowStride, *odd = even + b.rowStride;
@@ -94,16 +94,17 @@ void packTile(const BfloatMatrix &b, int64_t rows, int64_t columns,
 
 void sinter::cpu::packPanel(const BfloatMatrix &b, int64_t depth,
                             int64_t columns, uint8_t *panel) {
-  if (columns < panelColumns || depth % depthStep)
+  const int64_t step = depthStep(depth);
+  if (columns < panelColumns || depth % step)
     std::memset(panel, 0, static_cast<size_t>(panelBytes(paddedDepth(depth))));
   auto *to = reinterpret_cast<uint32_t *>(panel);
-  for (int64_t row = 0; row < depth; row += depthStep)
+  for (int64_t row = 0; row < depth; row += step)
     for (int64_t column = 0; column < columns; column += tileColumns)
       packTile({b.data + row * b.rowStride + column * b.colStride, b.rowStride,
                 b.colStride},
-               std::min(depthStep, depth - row),
+               std::min(step, depth - row),
                std::min(tileColumns, columns - column),
-               to + row * panelColumns / 2 + column * tileRows);
+               to + row * panelColumns / 2 + column * step / 2);
 }
 
 void sinter::cpu::packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
@@ -150,19 +151,22 @@ private:
 /// The rows of A in the lower and the upper tile.
 int64_t lowerRows(int64_t rows) { return std::min(rows, tileRows); }
 
-__attribute__((target("amx-tile"))) void configureTiles(int64_t rows) {
+__attribute__((target("amx-tile"))) void configureTiles(int64_t rows,
+                                                        int64_t step) {
   alignas(64) uint8_t config[64] = {1};
-  auto set = [&](int tile, int64_t count) {
-    config[16 + 2 * tile] = count ? 64 : 0; // bytes of a row
+  auto set = [&](int tile, int64_t count, int64_t bytes) {
+    config[16 + 2 * tile] = static_cast<uint8_t>(count ? bytes : 0); // of a row
     config[48 + tile] = static_cast<uint8_t>(count);
   };
   const int64_t lower = lowerRows(rows), upper = rows - lower;
-  for (int tile : {0, 1, 4})
-    set(tile, lower);
-  for (int tile : {2, 3, 5})
-    set(tile, upper);
+  for (int tile : {0, 1})
+    set(tile, lower, lineBytes);
+  for (int tile : {2, 3})
+    set(tile, upper, lineBytes);
+  set(4, lower, 2 * step);
+  set(5, upper, 2 * step);
   for (int tile : {6, 7})
-    set(tile, tileRows);
+    set(tile, step / 2, lineBytes);
   _tile_loadconfig(config);
 }
 
@@ -179,14 +183,15 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
     _tile_zero(2);
     _tile_zero(3);
   }
-  const int64_t stride = 2 * rows.rowStride;
+  const int64_t stride = 2 * rows.rowStride,
+                tileBytes = rows.step / 2 * lineBytes;
   for (int64_t part : rows.parts) {
     const auto *a = reinterpret_cast<const uint8_t *>(rows.data + part);
     const uint8_t *upper = a + tileRows * stride;
-    for (int64_t k = 0; k < rows.depth; k += depthStep) {
+    for (int64_t k = 0; k < rows.depth; k += rows.step) {
       _tile_loadd(4, a + 2 * k, stride);
       _tile_loadd(6, panel, lineBytes);
-      _tile_loadd(7, panel + tileRows * lineBytes, lineBytes);
+      _tile_loadd(7, panel + tileBytes, lineBytes);
       _tile_dpbf16ps(0, 4, 6);
       _tile_dpbf16ps(1, 4, 7);
       if constexpr (hasUpper) {
@@ -194,7 +199,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
       }
-      panel += 2 * tileRows * lineBytes;
+      panel += 2 * tileBytes;
       prefetch.step();
     }
   }
@@ -215,14 +220,14 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
   __m512 sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_ps();
+  const int64_t tileBytes = rows.step / 2 * lineBytes;
   for (int64_t part : rows.parts) {
     const Bfloat *a = rows.data + part + first * rows.rowStride;
-    for (int64_t k = 0; k < rows.depth; k += depthStep) {
-      for (int64_t pair = 0; pair < depthStep; pair += 2) {
+    for (int64_t k = 0; k < rows.depth; k += rows.step) {
+      for (int64_t pair = 0; pair < rows.step; pair += 2) {
         __m512i b[2];
         for (int half = 0; half < 2; ++half)
-          b[half] = _mm512_load_si512(panel + pair * 32 +
-                                      half * tileRows * lineBytes);
+          b[half] = _mm512_load_si512(panel + pair * 32 + half * tileBytes);
         for (int row = 0; row < count; ++row) {
           int32_t two;
           std::memcpy(&two, a + row * rows.rowStride + k + pair, sizeof(two));
@@ -232,7 +237,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
                                               (__m512bh)b[half]);
         }
       }
-      panel += 2 * tileRows * lineBytes;
+      panel += 2 * tileBytes;
       prefetch.step();
     }
   }
@@ -269,13 +274,14 @@ void BfloatBlocks::multiply(const BfloatRows &rows, const uint8_t *panel,
                             float *sums, const uint8_t *next,
                             int64_t nextBytes) {
   const int64_t steps = std::max<int64_t>(
-      1, static_cast<int64_t>(rows.parts.size()) * rows.depth / depthStep);
+      1, static_cast<int64_t>(rows.parts.size()) * rows.depth / rows.step);
   const Prefetch prefetch(next, nextBytes, steps);
   if (unit_ == rt::Bf16Unit::Dot)
     return multiplyByDots(rows, panel, sums, prefetch);
-  if (configuredRows_ != rows.count) {
-    configureTiles(rows.count);
+  if (configuredRows_ != rows.count || configuredStep_ != rows.step) {
+    configureTiles(rows.count, rows.step);
     configuredRows_ = rows.count;
+    configuredStep_ = rows.step;
   }
   if (rows.count > tileRows)
     multiplyTiles<true>(rows, panel, sums, prefetch);
@@ -288,5 +294,6 @@ void BfloatBlocks::multiply(const BfloatRows &, const uint8_t *, float *,
                             const uint8_t *, int64_t) {
   (void)unit_;
   (void)configuredRows_;
+  (void)configuredStep_;
 }
 #endif

@@ -19,15 +19,25 @@
 
 namespace sinter::cpu {
 
-/// Sizes of a block: rows of A, columns of a panel, and the number that its
-/// depth is a multiple of.
-inline constexpr int64_t blockRows = 32, panelColumns = 32, depthStep = 32;
+/// Sizes of a block: rows of A, and columns of a panel.
+inline constexpr int64_t blockRows = 32, panelColumns = 32;
 
-/// Rounds the depth of a product up to what a panel stores.
-inline int64_t paddedDepth(int64_t depth) {
-  return (depth + depthStep - 1) / depthStep * depthStep;
+/// The rows of a panel that the unit reads at once: an even number of at most
+/// 32. It divides `depth` if it is less than 32.
+inline int64_t depthStep(int64_t depth) {
+  constexpr int64_t most = 32, least = 16;
+  for (int64_t step = most; step >= least; step -= 2)
+    if (depth % step == 0)
+      return step;
+  return most;
 }
-/// The bytes of a panel of `depth` rows, a multiple of depthStep.
+/// Rounds the depth of a product up to what a panel stores, a multiple of its
+/// step.
+inline int64_t paddedDepth(int64_t depth) {
+  const int64_t step = depthStep(depth);
+  return (depth + step - 1) / step * step;
+}
+/// The bytes of a panel of `depth` rows, which is padded.
 inline int64_t panelBytes(int64_t depth) { return 2 * panelColumns * depth; }
 
 /// A strided matrix of bf16; strides in elements.
@@ -47,14 +57,14 @@ void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
               rt::Bfloat *packed);
 
 /// Rows of A, which are sums of parts: part i of a row begins at element
-/// parts[i] + row * rowStride of `data` and has `depth` elements, a multiple of
-/// depthStep. The panel has the rows of all parts, in order.
+/// parts[i] + row * rowStride of `data` and has `depth` elements, which is
+/// padded. The panel has the rows of all parts, in order.
 struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;
   int64_t count; // 1 to blockRows
   std::span<const int64_t> parts;
-  int64_t depth;
+  int64_t depth, step; // depthStep(depth)
 };
 
 /// The unit of one thread, while it computes blocks. At most one for a thread
@@ -75,7 +85,7 @@ public:
 
 private:
   rt::Bf16Unit unit_;
-  int64_t configuredRows_ = 0; // of the tiles
+  int64_t configuredRows_ = 0, configuredStep_ = 0; // of the tiles
 };
 
 } // namespace sinter::cpu

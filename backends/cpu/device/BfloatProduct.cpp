@@ -51,7 +51,7 @@ public:
 
 private:
   static bool isCopied(const MatmulShape &shape) {
-    return shape.a.col != 1 || shape.k % depthStep != 0;
+    return shape.a.col != 1 || shape.k != paddedDepth(shape.k);
   }
   static Sizes sizesOf(const MatmulShape &shape) {
     const int64_t blocks = (shape.m + blockRows - 1) / blockRows,

@@ -31,6 +31,7 @@ struct WindowPlan {
   explicit WindowPlan(const ConvShape &shape);
 
   bool isCopied;
+  int64_t channels; // of a point of the image or copy
   /// The copy has input points `stride` apart; its first line and column are
   /// padding of `padRows` and `padColumns`.
   int64_t copyRows, copyColumns, copyStride[2], padRows, padColumns;
@@ -48,9 +49,10 @@ struct WindowPlan {
 WindowPlan::WindowPlan(const ConvShape &shape) {
   const ConvDim &y = shape.dims[0], &x = shape.dims[1];
   const bool isPoint = y.kernel == 1 && x.kernel == 1;
+  channels = paddedDepth(shape.channels);
   const bool hasPads = y.padLow || y.padHigh || x.padLow || x.padHigh;
   const bool hasStrides = y.stride > 1 || x.stride > 1;
-  isCopied = hasPads || (isPoint && hasStrides);
+  isCopied = hasPads || (isPoint && hasStrides) || channels != shape.channels;
   padRows = y.padLow;
   padColumns = x.padLow;
   copyStride[0] = copyStride[1] = 1;
@@ -106,15 +108,15 @@ private:
     for (int64_t i = 0; i < y.kernel; ++i)
       for (int64_t j = 0; j < x.kernel; ++j)
         parts.push_back((i * y.dilation * plan.copyColumns + j * x.dilation) *
-                        shape.channels);
+                        plan.channels);
     return {shape.batch,
             shape.filters,
             plan.blocks,
-            2 * shape.channels * plan.pointStep,
+            2 * plan.channels * plan.pointStep,
             std::move(parts),
-            shape.channels,
+            plan.channels,
             plan.isCopied ? plan.copyRows : 0,
-            2 * plan.copyRows * plan.copyColumns * shape.channels};
+            2 * plan.copyRows * plan.copyColumns * plan.channels};
   }
 
   const Bfloat *operandA(void *const *buffers, int64_t image) const override {
@@ -131,39 +133,42 @@ private:
     for (int64_t point = 0; point < points; ++point)
       packPanel({filter + first * filterStride + point, points, filterStride},
                 shape_.channels, columns,
-                panel + point * panelBytes(shape_.channels));
+                panel + point * panelBytes(plan_.channels));
   }
   /// A line of the image with its padding, or the points of it that are read.
   void copy(const Bfloat *image, int64_t line, Bfloat *copy) const override {
-    const int64_t channels = shape_.channels;
-    Bfloat *to = copy + line * plan_.copyColumns * channels;
+    const int64_t channels = shape_.channels, padded = plan_.channels;
+    Bfloat *to = copy + line * plan_.copyColumns * padded;
     const ConvDim &y = shape_.dims[0], &x = shape_.dims[1];
     auto zero = [&](int64_t points) {
-      to = std::fill_n(to, points * channels, Bfloat());
+      to = std::fill_n(to, points * padded, Bfloat());
     };
     const int64_t row = line * plan_.copyStride[0] - plan_.padRows;
     if (row < 0 || row >= y.in)
       return zero(plan_.copyColumns);
     const Bfloat *from = image + row * x.in * channels;
+    const int64_t step = plan_.copyStride[1];
+    // Adjacent points with all their channels are one stretch of memory.
+    const bool isDense = step == 1 && padded == channels;
     int64_t column = -plan_.padColumns;
-    for (int64_t i = 0; i < plan_.copyColumns; column += plan_.copyStride[1]) {
+    for (int64_t i = 0; i < plan_.copyColumns;) {
       if (column < 0 || column >= x.in) {
         zero(1);
         ++i;
+        column += step;
         continue;
       }
       const int64_t points =
-          plan_.copyStride[1] == 1
-              ? std::min(x.in - column, plan_.copyColumns - i)
-              : 1;
+          isDense ? std::min(x.in - column, plan_.copyColumns - i) : 1;
       to = std::copy_n(from + column * channels, points * channels, to);
+      to = std::fill_n(to, points * (padded - channels), Bfloat());
       i += points;
-      column += (points - 1) * plan_.copyStride[1];
+      column += points * step;
     }
   }
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
-    const int64_t channels = shape_.channels, filters = shape_.filters,
+    const int64_t channels = plan_.channels, filters = shape_.filters,
                   columns = outputColumns(),
                   offset = image * shape_.outputPoints() * filters +
                            place.firstColumn;
@@ -225,8 +230,9 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
                                  const uint8_t *constants) {
   const sinter_conv &params = *command.conv.params;
   const ConvShape shape(params);
+  // Few channels would be mostly padding.
   if (!fitsBfloatStore(command) || params.groups != 1 ||
-      params.channels % depthStep != 0)
+      paddedDepth(params.channels) > 2 * params.channels)
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(
