@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // With GeluForms.h the only place of the formulas and constants: for
-// evaluation, for the passes that recognise and decompose gelu, for code
-// generators, and for libraries by loops. Hendrycks and Gimpel,
-// arXiv:1606.08415.
+// evaluation, for the passes that recognise and decompose gelu, and for code
+// generators. FloatFunctions.h has both forms for loops over float32. Hendrycks
+// and Gimpel, arXiv:1606.08415.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_GELU_H

@@ -21,9 +21,6 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The fewest rows of A for which packing B in each run pays.
-constexpr int64_t minRowsToPack = 32;
-
 class BfloatProductCall : public BfloatCall {
 public:
   BfloatProductCall(OneDnnContext &context, const sinter_command &command,
@@ -124,13 +121,8 @@ sinter::cpu::prepareBfloatProduct(OneDnnContext &context,
       shape.batchRank == 0
           ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
           : nullptr;
-  if (!b && shape.m < minRowsToPack)
+  if (readsOther(command, {params.postOps, params.numPostOps}))
     return std::unique_ptr<LibraryCall>();
-  // A block may change what the post-ops of another one read.
-  const sinter_slice &result = command.slices[command.numSlices - 1];
-  for (const sinter_post_op &op : std::span(params.postOps, params.numPostOps))
-    if (readsOperand(op) && overlaps(command.slices[op.slice], result))
-      return std::unique_ptr<LibraryCall>();
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatProductCall>(
       context, command, shape, reinterpret_cast<const Bfloat *>(b)));
 }

@@ -215,13 +215,7 @@ bool sinter::cpu::fitsBfloatStore(const sinter_command &command) {
   if (shape.batch == 0 || shape.filters == 0 || shape.outputPoints() == 0 ||
       shape.emptySum() || shape.cropped())
     return false;
-  // A block may change what the post-ops of another one read.
-  const sinter_slice &result = command.slices[command.numSlices - 1];
-  return std::none_of(params.postOps, params.postOps + params.numPostOps,
-                      [&](const sinter_post_op &op) {
-                        return readsOperand(op) &&
-                               overlaps(command.slices[op.slice], result);
-                      });
+  return !readsOther(command, {params.postOps, params.numPostOps});
 }
 
 LibraryCallResult

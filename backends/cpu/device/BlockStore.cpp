@@ -5,8 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BlockStore.h"
+#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -17,6 +19,18 @@
 using namespace sinter;
 using namespace sinter::cpu;
 using rt::Bfloat;
+
+bool sinter::cpu::readsOther(const sinter_command &command,
+                             std::span<const sinter_post_op> postOps) {
+  const sinter_slice &result = command.slices[command.numSlices - 1];
+  return std::any_of(
+      postOps.begin(), postOps.end(), [&](const sinter_post_op &op) {
+        if (!readsOperand(op) || !overlaps(command.slices[op.slice], result))
+          return false;
+        return op.kind != SINTER_POST_ADD ||
+               command.slices[op.slice].offsetBytes != result.offsetBytes;
+      });
+}
 
 #if defined(__x86_64__)
 #define SINTER_BFLOAT_CPU                                                      \

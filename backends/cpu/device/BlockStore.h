@@ -29,6 +29,12 @@ struct BlockPlace {
   int64_t firstRow = 0, firstColumn = 0; // of the block, for a bias
 };
 
+/// Whether blocks change what the post-ops of other blocks read: an operand
+/// shares memory with the result of `command`, and is not the value that the
+/// result replaces.
+bool readsOther(const sinter_command &command,
+                std::span<const sinter_post_op> postOps);
+
 class BlockStore {
 public:
   /// `outDtype` is bf16 or fp32; operands of post-ops have it, too. A bias has

@@ -79,10 +79,6 @@ private:
           prepareBfloatProduct(context_, command, constants);
       if (!product.ok() || *product)
         return product;
-      LibraryCallResult native =
-          prepareBfloatMatmul(context_, command, constants);
-      if (!native.ok() || *native)
-        return native;
       return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
     }
     if (!byLoops && params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)

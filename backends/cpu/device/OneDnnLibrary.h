@@ -49,16 +49,11 @@ LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);
 
 /// MATMUL of bf16 into bf16 or fp32 by AMX or vdpbf16ps; null if neither is
-/// faster than fp32 on this CPU, or if B changes and A has few rows.
+/// faster than fp32 on this CPU, for an empty sum, or if no dimension of the
+/// result is contiguous.
 LibraryCallResult prepareBfloatProduct(OneDnnContext &context,
                                        const sinter_command &command,
                                        const uint8_t *constants);
-
-/// The same by the library; null if neither is faster than fp32 on this CPU, or
-/// the library would have to make copies. May throw dnnl::error.
-LibraryCallResult prepareBfloatMatmul(OneDnnContext &context,
-                                      const sinter_command &command,
-                                      const uint8_t *constants);
 
 /// Forward CONV of bf16 into bf16 or fp32 by AMX or vdpbf16ps, in two
 /// dimensions on channels-last activations without groups, with at least
