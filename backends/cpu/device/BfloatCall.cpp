@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t chunkBytes = 512 * 1024;
 /// The fewest tasks of a product that has so many blocks: work for threads.
 constexpr int64_t minTasks = 16;
+/// The fewest blocks for which a panel is packed.
+constexpr int64_t minBlocksOfPanel = 8;
 /// The fewest operations that are worth another thread.
 constexpr double grainFlops = 16e6;
 
@@ -47,19 +49,41 @@ int64_t BfloatCall::bytesOfB() const {
   return panels_ * panelBytes(panelDepth());
 }
 
-/// Of one product: B, if it is not constant, and then the copy of A.
-uint64_t BfloatCall::packedBytes() const {
-  return static_cast<uint64_t>(
-      (constantB_ ? 0 : bytesOfB()) +
-      (sizes_.copyUnits ? alignUp(sizes_.copyBytes) : 0));
+/// A panel that meets many blocks is worth packing for them alone: it stays in
+/// the caches.
+BfloatCall::Panels BfloatCall::panelsOf() const {
+  if (constantB_)
+    return Panels::Constant;
+  if (sizes_.sharesB && sizes_.batches > 1)
+    return Panels::Run;
+  if (chunks_ == 1 || chunk_ >= minBlocksOfPanel)
+    return Panels::Task;
+  return Panels::Product;
 }
 
+int64_t BfloatCall::sharedBytesOfB() const {
+  const Panels panels = panelsOf();
+  return panels == Panels::Run || (panels == Panels::Product && !isBatched())
+             ? bytesOfB()
+             : 0;
+}
+
+int64_t BfloatCall::workerBytesOfB() const {
+  const Panels panels = panelsOf();
+  return panels == Panels::Task                     ? panelBytes(panelDepth())
+         : panels == Panels::Product && isBatched() ? bytesOfB()
+                                                    : 0;
+}
+
+/// A copy of A follows B.
 uint64_t BfloatCall::sharedBytes() const {
-  return isBatched() ? 0 : packedBytes();
+  return static_cast<uint64_t>(sharedBytesOfB() +
+                               (isBatched() ? 0 : alignUp(sizes_.copyBytes)));
 }
 
 uint64_t BfloatCall::perWorkerBytes() const {
-  return isBatched() ? packedBytes() : 0;
+  return static_cast<uint64_t>(workerBytesOfB() +
+                               (isBatched() ? alignUp(sizes_.copyBytes) : 0));
 }
 
 Status BfloatCall::bind(const Scratch &scratch, int) {
@@ -67,8 +91,9 @@ Status BfloatCall::bind(const Scratch &scratch, int) {
   return {};
 }
 
-Bfloat *BfloatCall::copyOfA(uint8_t *scratch) const {
-  return reinterpret_cast<Bfloat *>(scratch + (constantB_ ? 0 : bytesOfB()));
+uint8_t *BfloatCall::scratchOf(int worker) const {
+  return scratch_.perWorker +
+         static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
 }
 
 void BfloatCall::packPanels(const Bfloat *b, int64_t begin, int64_t end,
@@ -80,30 +105,37 @@ void BfloatCall::packPanels(const Bfloat *b, int64_t begin, int64_t end,
   }
 }
 
-/// `scratch` has what is packed.
-BfloatCall::Operands BfloatCall::operandsOf(void *const *buffers, int64_t batch,
-                                            uint8_t *scratch) const {
-  return {batch, sizes_.copyUnits ? copyOfA(scratch) : operandA(buffers, batch),
-          constantB_ ? constantB_.get() : scratch};
+void BfloatCall::packTogether(void *const *buffers, const CallContext &context,
+                              int64_t batch) const {
+  context.pool->parallelFor(
+      context.threads, panels_, 1, [&](int, int64_t begin, int64_t end) {
+        packPanels(operandB(buffers, batch), begin, end, scratch_.shared);
+      });
 }
 
-/// One chunk of A times one panel.
+/// One chunk of A times one panel. `own` is the worker's scratch.
 void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
-                         const Operands &operands, int64_t task,
-                         bool isLast) const {
+                         const Operands &operands, int64_t task, bool isLast,
+                         uint8_t *own) const {
   const int64_t bytes = panelBytes(panelDepth()), panel = task % panels_,
                 begin = task / panels_ * chunk_,
                 end = std::min(sizes_.blocks, begin + chunk_);
-  const uint8_t *current = operands.panels + panel * bytes;
-  // The panel of the next task is fetched in equal parts.
-  const uint8_t *next = operands.panels + (panel + 1) % panels_ * bytes;
-  const int64_t part = isLast ? 0 : bytes / (end - begin) / 64 * 64;
-  alignas(64) float sums[blockRows * panelColumns];
-  BfloatRows rows{
-      operands.a, 0, 0, sizes_.parts, sizes_.depth, depthStep(sizes_.depth)};
   BlockPlace place;
   place.firstColumn = panel * panelColumns;
   place.columns = std::min(panelColumns, sizes_.columns - place.firstColumn);
+  const uint8_t *current = own, *next = own;
+  int64_t part = 0;
+  if (operands.panels) {
+    current = operands.panels + panel * bytes;
+    // The panel of the next task is fetched in equal parts.
+    next = operands.panels + (panel + 1) % panels_ * bytes;
+    part = isLast ? 0 : bytes / (end - begin) / 64 * 64;
+  } else {
+    pack(operands.b, place.firstColumn, place.columns, own);
+  }
+  alignas(64) float sums[blockRows * panelColumns];
+  BfloatRows rows{
+      operands.a, 0, 0, sizes_.parts, sizes_.depth, depthStep(sizes_.depth)};
   for (int64_t block = begin; block < end; ++block, next += part) {
     rows.data = operands.a;
     setBlock(block, operands.batch, rows, place);
@@ -114,43 +146,53 @@ void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
 
 /// A whole product by one worker.
 void BfloatCall::runAlone(BfloatBlocks &blocks, void *const *buffers,
-                          int64_t batch, uint8_t *scratch) const {
-  if (!constantB_)
-    packPanels(operandB(buffers, batch), 0, panels_, scratch);
-  for (int64_t unit = 0; unit < sizes_.copyUnits; ++unit)
-    copy(operandA(buffers, batch), unit, copyOfA(scratch));
-  const Operands operands = operandsOf(buffers, batch, scratch);
+                          int64_t batch, uint8_t *own) const {
+  Operands operands{batch, operandA(buffers, batch), operandB(buffers, batch),
+                    constantB_.get()};
+  if (panelsOf() == Panels::Run)
+    operands.panels = scratch_.shared;
+  if (panelsOf() == Panels::Product) {
+    packPanels(operands.b, 0, panels_, own);
+    operands.panels = own;
+  }
+  if (sizes_.copyUnits) {
+    auto *copied = reinterpret_cast<Bfloat *>(own + workerBytesOfB());
+    for (int64_t unit = 0; unit < sizes_.copyUnits; ++unit)
+      copy(operands.a, unit, copied);
+    operands.a = copied;
+  }
   for (int64_t task = 0; task < tasks(); ++task)
-    runTask(blocks, buffers, operands, task, task + 1 == tasks());
+    runTask(blocks, buffers, operands, task, task + 1 == tasks(), own);
 }
 
 /// One product by all workers.
 void BfloatCall::runTogether(void *const *buffers, const CallContext &context,
                              int64_t batch) const {
-  auto parallelFor = [&](int64_t count, int64_t grain, auto &&function) {
-    context.pool->parallelFor(
-        context.threads, count, grain,
-        [&](int, int64_t begin, int64_t end) { function(begin, end); });
-  };
-  if (!constantB_)
-    parallelFor(panels_, 1, [&](int64_t begin, int64_t end) {
-      packPanels(operandB(buffers, batch), begin, end, scratch_.shared);
-    });
-  if (sizes_.copyUnits)
-    parallelFor(sizes_.copyUnits, ceilDiv(sizes_.copyUnits, minTasks),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t unit = begin; unit < end; ++unit)
-                    copy(operandA(buffers, batch), unit,
-                         copyOfA(scratch_.shared));
-                });
-  const Operands operands = operandsOf(buffers, batch, scratch_.shared);
-  parallelFor(
-      tasks(),
+  Operands operands{batch, operandA(buffers, batch), operandB(buffers, batch),
+                    constantB_.get()};
+  if (panelsOf() == Panels::Product)
+    packTogether(buffers, context, batch);
+  if (panelsOf() == Panels::Product || panelsOf() == Panels::Run)
+    operands.panels = scratch_.shared;
+  if (sizes_.copyUnits) {
+    auto *copied =
+        reinterpret_cast<Bfloat *>(scratch_.shared + sharedBytesOfB());
+    context.pool->parallelFor(context.threads, sizes_.copyUnits,
+                              ceilDiv(sizes_.copyUnits, minTasks),
+                              [&](int, int64_t begin, int64_t end) {
+                                for (int64_t unit = begin; unit < end; ++unit)
+                                  copy(operands.a, unit, copied);
+                              });
+    operands.a = copied;
+  }
+  context.pool->parallelFor(
+      context.threads, tasks(),
       std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flopsOfTask())),
-      [&](int64_t begin, int64_t end) {
+      [&](int worker, int64_t begin, int64_t end) {
         BfloatBlocks blocks(bfloatUnit());
         for (int64_t task = begin; task < end; ++task)
-          runTask(blocks, buffers, operands, task, task + 1 == end);
+          runTask(blocks, buffers, operands, task, task + 1 == end,
+                  scratchOf(worker));
       });
 }
 
@@ -160,6 +202,8 @@ double BfloatCall::flopsOfTask() const {
 }
 
 Status BfloatCall::run(void *const *buffers, const CallContext &context) {
+  if (panelsOf() == Panels::Run)
+    packTogether(buffers, context, 0);
   if (!isBatched()) {
     for (int64_t batch = 0; batch < sizes_.batches; ++batch)
       runTogether(buffers, context, batch);
@@ -170,11 +214,9 @@ Status BfloatCall::run(void *const *buffers, const CallContext &context) {
       context.threads, sizes_.batches,
       std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)),
       [&](int worker, int64_t begin, int64_t end) {
-        uint8_t *scratch = scratch_.perWorker + static_cast<uint64_t>(worker) *
-                                                    scratch_.perWorkerStride;
         BfloatBlocks blocks(bfloatUnit());
         for (int64_t batch = begin; batch < end; ++batch)
-          runAlone(blocks, buffers, batch, scratch);
+          runAlone(blocks, buffers, batch, scratchOf(worker));
       });
   return {};
 }

@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // What products and convolutions of bf16 have in common. B is packed in panels,
-// at load if it is constant, else at the start of a run. A is a number of
-// blocks of up to 32 rows, read in place or in a copy. All blocks of a chunk of
-// A, which stays in the cache of level 2, meet one panel before the next one. A
-// sum is one chain in a fixed order, so the cut into tasks changes no bits.
+// at load if it is constant, else in each run. A is a number of blocks of up to
+// 32 rows, read in place or in a copy. All blocks of a chunk of A, which stays
+// in the cache of level 2, meet one panel before the next one. A sum is one
+// chain in a fixed order, so the cut into tasks changes no bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATCALL_H
@@ -31,6 +31,7 @@ protected:
   /// The sizes of one of `batches` products of the same form.
   struct Sizes {
     int64_t batches;
+    bool sharesB;               // all of them have the same B
     int64_t columns;            // of B
     int64_t blocks;             // of A
     int64_t rowBytes;           // that a row of A adds to a chunk
@@ -72,24 +73,35 @@ private:
   /// From so many products on, each worker computes whole ones.
   static constexpr int64_t minBatches = 4;
 
+  /// Where the panels of B are.
+  enum class Panels {
+    Constant, // packed at load
+    Run,      // in shared scratch, packed once in a run
+    Product,  // packed for each product: by one worker in its own scratch, or
+              // by all in shared scratch
+    Task,     // one panel, packed for each task in the worker's scratch
+  };
   struct Operands {
     int64_t batch;
-    const rt::Bfloat *a;
-    const uint8_t *panels;
+    const rt::Bfloat *a, *b;
+    const uint8_t *panels; // null: packed for each task
   };
 
   bool isBatched() const { return sizes_.batches >= minBatches; }
+  Panels panelsOf() const;
   int64_t bytesOfB() const;
-  uint64_t packedBytes() const;
-  rt::Bfloat *copyOfA(uint8_t *scratch) const;
+  int64_t sharedBytesOfB() const;
+  int64_t workerBytesOfB() const;
   void packPanels(const rt::Bfloat *b, int64_t begin, int64_t end,
                   uint8_t *panels) const;
-  Operands operandsOf(void *const *buffers, int64_t batch,
-                      uint8_t *scratch) const;
+  void packTogether(void *const *buffers, const rt::CallContext &context,
+                    int64_t batch) const;
+  uint8_t *scratchOf(int worker) const;
   void runTask(BfloatBlocks &blocks, void *const *buffers,
-               const Operands &operands, int64_t task, bool isLast) const;
+               const Operands &operands, int64_t task, bool isLast,
+               uint8_t *own) const;
   void runAlone(BfloatBlocks &blocks, void *const *buffers, int64_t batch,
-                uint8_t *scratch) const;
+                uint8_t *own) const;
   void runTogether(void *const *buffers, const rt::CallContext &context,
                    int64_t batch) const;
   int64_t tasks() const { return panels_ * chunks_; }

@@ -53,14 +53,18 @@ private:
   static Sizes sizesOf(const MatmulShape &shape) {
     const int64_t blocks = (shape.m + blockRows - 1) / blockRows,
                   depth = paddedDepth(shape.k);
+    const bool sharesB =
+        std::all_of(shape.b.batch, shape.b.batch + shape.batchRank,
+                    [](int64_t stride) { return stride == 0; });
     return {shape.batchCount(),
+            sharesB,
             shape.n,
             blocks,
             2 * depth,
             {0},
             depth,
             isCopied(shape) ? blocks : 0,
-            2 * shape.m * depth};
+            isCopied(shape) ? 2 * shape.m * depth : 0};
   }
 
   int64_t offsetOf(const Strides &strides, int64_t batch) const {

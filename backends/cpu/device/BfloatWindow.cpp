@@ -110,13 +110,15 @@ private:
         parts.push_back((i * y.dilation * plan.copyColumns + j * x.dilation) *
                         plan.channels);
     return {shape.batch,
+            /*sharesB=*/true,
             shape.filters,
             plan.blocks,
             2 * plan.channels * plan.pointStep,
             std::move(parts),
             plan.channels,
             plan.isCopied ? plan.copyRows : 0,
-            2 * plan.copyRows * plan.copyColumns * plan.channels};
+            plan.isCopied ? 2 * plan.copyRows * plan.copyColumns * plan.channels
+                          : 0};
   }
 
   const Bfloat *operandA(void *const *buffers, int64_t image) const override {

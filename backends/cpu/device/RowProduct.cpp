@@ -31,6 +31,9 @@ using namespace sinter::rt;
 namespace {
 
 constexpr int64_t panelColumns = 64, maxRows = 4;
+/// How far ahead of the loads weights are fetched: hardware alone reads large
+/// matrices at two thirds of the memory's rate.
+constexpr int64_t fetchedBytes = 2048;
 
 /// Rows of A; strides in elements.
 struct Rows {
@@ -65,6 +68,10 @@ multiplyAvx512(const Rows &a, const void *panel, int64_t depth, float *sums) {
   const float *factor = a.data;
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000));
   for (int64_t k = 0; k < depth; ++k) {
+    constexpr int64_t bytes = panelColumns * sizeof(Element);
+    for (int64_t line = 0; line < bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char *>(from) + fetchedBytes + line,
+                   _MM_HINT_T0);
     __m512 weights[vectors];
     if constexpr (std::is_same_v<Element, float>)
       for (int v = 0; v < vectors; ++v)
