@@ -113,6 +113,10 @@ void BfloatCall::packTogether(void *const *buffers, const CallContext &context,
       });
 }
 
+int64_t BfloatCall::panelSteps() const {
+  return panelDepth() / depthStep(sizes_.depth);
+}
+
 /// One chunk of A times one panel. `own` is the worker's scratch.
 void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
                          const Operands &operands, int64_t task, bool isLast,
@@ -123,23 +127,24 @@ void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
   BlockPlace place;
   place.firstColumn = panel * panelColumns;
   place.columns = std::min(panelColumns, sizes_.columns - place.firstColumn);
-  const uint8_t *current = own, *next = own;
-  int64_t part = 0;
+  const uint8_t *current = own;
+  BfloatFetch fetch{own, own, 0};
   if (operands.panels) {
     current = operands.panels + panel * bytes;
-    // The panel of the next task is fetched in equal parts.
-    next = operands.panels + (panel + 1) % panels_ * bytes;
-    part = isLast ? 0 : bytes / (end - begin) / 64 * 64;
+    const uint8_t *next = operands.panels + (panel + 1) % panels_ * bytes;
+    if (!isLast)
+      fetch = {next, next + bytes,
+               ceilDiv(bytes / 64, (end - begin) * panelSteps())};
   } else {
     pack(operands.b, place.firstColumn, place.columns, own);
   }
   alignas(64) float sums[blockRows * panelColumns];
   BfloatRows rows{
       operands.a, 0, 0, sizes_.parts, sizes_.depth, depthStep(sizes_.depth)};
-  for (int64_t block = begin; block < end; ++block, next += part) {
+  for (int64_t block = begin; block < end; ++block) {
     rows.data = operands.a;
     setBlock(block, operands.batch, rows, place);
-    blocks.multiply(rows, current, sums, next, part);
+    blocks.multiply(rows, current, sums, fetch);
     store_.store(sums, place, buffers, command_.numSlices - 1);
   }
 }

@@ -104,6 +104,7 @@ private:
                 uint8_t *own) const;
   void runTogether(void *const *buffers, const rt::CallContext &context,
                    int64_t batch) const;
+  int64_t panelSteps() const;
   int64_t tasks() const { return panels_ * chunks_; }
   double flopsOfTask() const;
 

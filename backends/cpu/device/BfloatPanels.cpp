@@ -131,22 +131,11 @@ void sinter::cpu::packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
 #if defined(__x86_64__)
 namespace {
 
-/// Brings a stretch of memory into the cache of level 2, in equal shares.
-class Prefetch {
-public:
-  Prefetch(const uint8_t *data, int64_t bytes, int64_t steps)
-      : at_(data), end_(data + bytes),
-        linesPerStep_((bytes / lineBytes + steps - 1) / steps) {}
-
-  void step() {
-    for (int64_t i = 0; i < linesPerStep_ && at_ < end_; ++i, at_ += lineBytes)
-      _mm_prefetch(reinterpret_cast<const char *>(at_), _MM_HINT_T1);
-  }
-
-private:
-  const uint8_t *at_, *end_;
-  int64_t linesPerStep_;
-};
+inline void fetchStep(BfloatFetch &fetch) {
+  for (int64_t i = 0; i < fetch.linesOfStep && fetch.at < fetch.end;
+       ++i, fetch.at += lineBytes)
+    _mm_prefetch(reinterpret_cast<const char *>(fetch.at), _MM_HINT_T1);
+}
 
 /// The rows of A in the lower and the upper tile.
 int64_t lowerRows(int64_t rows) { return std::min(rows, tileRows); }
@@ -176,7 +165,8 @@ __attribute__((target("amx-tile"))) void releaseTiles() { _tile_release(); }
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
 multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
-              Prefetch prefetch) {
+              BfloatFetch &shared) {
+  BfloatFetch fetch = shared; // in registers
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (hasUpper) {
@@ -200,9 +190,10 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
         _tile_dpbf16ps(3, 5, 7);
       }
       panel += 2 * tileBytes;
-      prefetch.step();
+      fetchStep(fetch);
     }
   }
+  shared = fetch;
   constexpr int64_t sumStride = 4 * panelColumns;
   _tile_stored(0, sums, sumStride);
   _tile_stored(1, sums + 16, sumStride);
@@ -216,7 +207,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
 template <int count>
 __attribute__((target("avx512f,avx512bf16"))) void
 multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
-             float *sums, Prefetch &prefetch) {
+             float *sums, BfloatFetch &fetch) {
   __m512 sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_ps();
@@ -238,7 +229,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
         }
       }
       panel += 2 * tileBytes;
-      prefetch.step();
+      fetchStep(fetch);
     }
   }
   for (int row = 0; row < count; ++row)
@@ -251,16 +242,16 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
 constexpr int64_t dotRows = 8;
 
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
-                    Prefetch prefetch) {
+                    BfloatFetch &fetch) {
   static constexpr std::array<void (*)(const BfloatRows &, int64_t,
-                                       const uint8_t *, float *, Prefetch &),
+                                       const uint8_t *, float *, BfloatFetch &),
                               dotRows>
       functions = {multiplyDots<1>, multiplyDots<2>, multiplyDots<3>,
                    multiplyDots<4>, multiplyDots<5>, multiplyDots<6>,
                    multiplyDots<7>, multiplyDots<8>};
   for (int64_t first = 0; first < rows.count; first += dotRows)
     functions[static_cast<size_t>(std::min(dotRows, rows.count - first) - 1)](
-        rows, first, panel, sums, prefetch);
+        rows, first, panel, sums, fetch);
 }
 
 } // namespace
@@ -271,27 +262,23 @@ BfloatBlocks::~BfloatBlocks() {
 }
 
 void BfloatBlocks::multiply(const BfloatRows &rows, const uint8_t *panel,
-                            float *sums, const uint8_t *next,
-                            int64_t nextBytes) {
-  const int64_t steps = std::max<int64_t>(
-      1, static_cast<int64_t>(rows.parts.size()) * rows.depth / rows.step);
-  const Prefetch prefetch(next, nextBytes, steps);
+                            float *sums, BfloatFetch &fetch) {
   if (unit_ == rt::Bf16Unit::Dot)
-    return multiplyByDots(rows, panel, sums, prefetch);
+    return multiplyByDots(rows, panel, sums, fetch);
   if (configuredRows_ != rows.count || configuredStep_ != rows.step) {
     configureTiles(rows.count, rows.step);
     configuredRows_ = rows.count;
     configuredStep_ = rows.step;
   }
   if (rows.count > tileRows)
-    multiplyTiles<true>(rows, panel, sums, prefetch);
+    multiplyTiles<true>(rows, panel, sums, fetch);
   else
-    multiplyTiles<false>(rows, panel, sums, prefetch);
+    multiplyTiles<false>(rows, panel, sums, fetch);
 }
 #else
 BfloatBlocks::~BfloatBlocks() = default;
 void BfloatBlocks::multiply(const BfloatRows &, const uint8_t *, float *,
-                            const uint8_t *, int64_t) {
+                            BfloatFetch &) {
   (void)unit_;
   (void)configuredRows_;
   (void)configuredStep_;

@@ -67,6 +67,13 @@ struct BfloatRows {
   int64_t depth, step; // depthStep(depth)
 };
 
+/// Memory that is read soon. Each step of a product brings some of its lines of
+/// 64 bytes into the cache of level 2.
+struct BfloatFetch {
+  const uint8_t *at, *end;
+  int64_t linesOfStep;
+};
+
 /// The unit of one thread, while it computes blocks. At most one for a thread
 /// at a time, and no call of the library in between.
 class BfloatBlocks {
@@ -78,10 +85,8 @@ public:
   BfloatBlocks &operator=(const BfloatBlocks &) = delete;
 
   /// sums[row * panelColumns + column] = the product of rows and panel.
-  /// `next` is read soon: this call brings its `nextBytes` bytes into the
-  /// cache of level 2.
   void multiply(const BfloatRows &rows, const uint8_t *panel, float *sums,
-                const uint8_t *next, int64_t nextBytes);
+                BfloatFetch &fetch);
 
 private:
   rt::Bf16Unit unit_;

@@ -5,10 +5,10 @@
 // Forward convolutions of two dimensions on dense channels-last activations, on
 // CPUs whose unit for bf16 is faster than fp32. The product of each point of
 // the window is one part of the depth, so nothing is gathered: the rows of a
-// block are adjacent points of the image, or of a copy with its padding. With
-// strides of 1 a block runs on over the end of a line; the points in between
-// are computed and dropped. With a window of one point and strides, the copy
-// has only the points that are read.
+// block are adjacent points of the image, or of a copy with its padding. A
+// stride becomes 1 in the copy, which has one plane for each remainder of
+// coordinates that windows read. A block runs on over the end of a line; the
+// points in between are computed and dropped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,53 +26,65 @@ using namespace sinter::rt;
 
 namespace {
 
+/// One dimension of the planes.
+struct PlaneDim {
+  explicit PlaneDim(const ConvDim &dim);
+
+  /// The coordinate in the image, which may be outside, of point `point` of
+  /// plane `plane`.
+  int64_t inImage(int64_t plane, int64_t point) const {
+    return point * stride + remainders[static_cast<size_t>(plane)] - padLow;
+  }
+
+  int64_t stride, padLow;
+  std::vector<int64_t> remainders; // by plane
+  struct Tap {
+    int64_t plane, shift; // of the window's point
+  };
+  std::vector<Tap> taps;
+  int64_t points; // of a plane
+};
+
+PlaneDim::PlaneDim(const ConvDim &dim)
+    : stride(dim.stride), padLow(dim.padLow), points(dim.out) {
+  for (int64_t i = 0; i < dim.kernel; ++i) {
+    const int64_t at = i * dim.dilation;
+    auto found = std::find(remainders.begin(), remainders.end(), at % stride);
+    taps.push_back({found - remainders.begin(), at / stride});
+    if (found == remainders.end())
+      remainders.push_back(at % stride);
+    points = std::max(points, dim.out + at / stride);
+  }
+}
+
 /// How the rows of A lie in an image or in its copy.
 struct WindowPlan {
   explicit WindowPlan(const ConvShape &shape);
 
-  bool isCopied;
+  int64_t planes() const {
+    return static_cast<int64_t>(y.remainders.size() * x.remainders.size());
+  }
+  /// The elements in front of a point of the copy.
+  int64_t offsetOf(int64_t yPlane, int64_t xPlane, int64_t row,
+                   int64_t column) const {
+    const int64_t plane =
+        yPlane * static_cast<int64_t>(x.remainders.size()) + xPlane;
+    return ((plane * y.points + row) * x.points + column) * channels;
+  }
+
+  PlaneDim y, x;
   int64_t channels; // of a point of the image or copy
-  /// The copy has input points `stride` apart; its first line and column are
-  /// padding of `padRows` and `padColumns`.
-  int64_t copyRows, copyColumns, copyStride[2], padRows, padColumns;
-  /// Steps from a row of A to the next, and between lines of the result, in
-  /// points.
-  int64_t pointStep, lineStep;
-  /// The points of a line: those of the result, and with blocks that run over
-  /// the end of a line those to the next line.
-  int64_t linePoints;
-  bool runsOn;
-  int64_t blocksOfLine; // unless it runs on
-  int64_t blocks;
+  bool isCopied;
+  int64_t rows; // of A
 };
 
-WindowPlan::WindowPlan(const ConvShape &shape) {
-  const ConvDim &y = shape.dims[0], &x = shape.dims[1];
-  const bool isPoint = y.kernel == 1 && x.kernel == 1;
-  channels = paddedDepth(shape.channels);
-  const bool hasPads = y.padLow || y.padHigh || x.padLow || x.padHigh;
-  const bool hasStrides = y.stride > 1 || x.stride > 1;
-  isCopied = hasPads || (isPoint && hasStrides) || channels != shape.channels;
-  padRows = y.padLow;
-  padColumns = x.padLow;
-  copyStride[0] = copyStride[1] = 1;
-  copyRows = y.padLow + y.in + y.padHigh;
-  copyColumns = x.padLow + x.in + x.padHigh;
-  int64_t strides[2] = {y.stride, x.stride};
-  if (isPoint && hasStrides) {
-    copyStride[0] = std::exchange(strides[0], 1);
-    copyStride[1] = std::exchange(strides[1], 1);
-    copyRows = y.out;
-    copyColumns = x.out;
-  }
-  pointStep = strides[1];
-  lineStep = strides[0] * copyColumns;
-  runsOn = strides[0] == 1 && strides[1] == 1;
-  linePoints = runsOn ? copyColumns : x.out;
-  blocksOfLine = (x.out + blockRows - 1) / blockRows;
-  // The points after the last line's are out of reach.
-  const int64_t points = (y.out - 1) * linePoints + x.out;
-  blocks = runsOn ? (points + blockRows - 1) / blockRows : y.out * blocksOfLine;
+WindowPlan::WindowPlan(const ConvShape &shape)
+    : y(shape.dims[0]), x(shape.dims[1]), channels(paddedDepth(shape.channels)),
+      isCopied(channels != shape.channels),
+      // The points after the last line's are out of reach.
+      rows((shape.dims[0].out - 1) * x.points + shape.dims[1].out) {
+  for (const ConvDim &dim : shape.dims)
+    isCopied |= dim.padLow || dim.padHigh || dim.stride > 1;
 }
 
 class BfloatWindowCall : public BfloatCall {
@@ -92,7 +104,7 @@ public:
 
   std::string description() const override {
     return "conv of bf16 by " + std::string(nameOf(bfloatUnit())) + ", " +
-           std::to_string(plan_.blocks) + " blocks of " +
+           std::to_string(plan_.rows) + " rows of " +
            std::to_string(shape_.batch) + " images" +
            (hasConstantB() ? ", filter packed at load"
                            : ", filter packed in each run") +
@@ -100,25 +112,22 @@ public:
   }
 
 private:
-  int64_t outputColumns() const { return shape_.dims[1].out; }
-
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
-    const ConvDim &y = shape.dims[0], &x = shape.dims[1];
     std::vector<int64_t> parts;
-    for (int64_t i = 0; i < y.kernel; ++i)
-      for (int64_t j = 0; j < x.kernel; ++j)
-        parts.push_back((i * y.dilation * plan.copyColumns + j * x.dilation) *
-                        plan.channels);
+    for (const PlaneDim::Tap &row : plan.y.taps)
+      for (const PlaneDim::Tap &column : plan.x.taps)
+        parts.push_back(
+            plan.offsetOf(row.plane, column.plane, row.shift, column.shift));
+    const auto yPlanes = static_cast<int64_t>(plan.y.remainders.size());
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            plan.blocks,
-            2 * plan.channels * plan.pointStep,
+            (plan.rows + blockRows - 1) / blockRows,
+            2 * plan.channels * plan.planes(),
             std::move(parts),
             plan.channels,
-            plan.isCopied ? plan.copyRows : 0,
-            plan.isCopied ? 2 * plan.copyRows * plan.copyColumns * plan.channels
-                          : 0};
+            plan.isCopied ? yPlanes * plan.y.points : 0,
+            plan.isCopied ? 2 * plan.offsetOf(yPlanes, 0, 0, 0) : 0};
   }
 
   const Bfloat *operandA(void *const *buffers, int64_t image) const override {
@@ -137,67 +146,60 @@ private:
                 shape_.channels, columns,
                 panel + point * panelBytes(plan_.channels));
   }
-  /// A line of the image with its padding, or the points of it that are read.
+  /// A line of all planes of one remainder of rows.
   void copy(const Bfloat *image, int64_t line, Bfloat *copy) const override {
-    const int64_t channels = shape_.channels, padded = plan_.channels;
-    Bfloat *to = copy + line * plan_.copyColumns * padded;
-    const ConvDim &y = shape_.dims[0], &x = shape_.dims[1];
-    auto zero = [&](int64_t points) {
-      to = std::fill_n(to, points * padded, Bfloat());
+    const int64_t plane = line / plan_.y.points, row = line % plan_.y.points;
+    for (size_t i = 0; i < plan_.x.remainders.size(); ++i)
+      copyLine(image, plan_.y.inImage(plane, row), static_cast<int64_t>(i),
+               copy + plan_.offsetOf(plane, static_cast<int64_t>(i), row, 0));
+  }
+  /// Row `row` of the image, at the columns of `plane`.
+  void copyLine(const Bfloat *image, int64_t row, int64_t plane,
+                Bfloat *to) const {
+    const int64_t channels = shape_.channels, padded = plan_.channels,
+                  points = plan_.x.points, width = shape_.dims[1].in;
+    auto zero = [&](int64_t count) {
+      to = std::fill_n(to, count * padded, Bfloat());
     };
-    const int64_t row = line * plan_.copyStride[0] - plan_.padRows;
-    if (row < 0 || row >= y.in)
-      return zero(plan_.copyColumns);
-    const Bfloat *from = image + row * x.in * channels;
-    const int64_t step = plan_.copyStride[1];
+    if (row < 0 || row >= shape_.dims[0].in)
+      return zero(points);
+    const Bfloat *from = image + row * width * channels;
     // Adjacent points with all their channels are one stretch of memory.
-    const bool isDense = step == 1 && padded == channels;
-    int64_t column = -plan_.padColumns;
-    for (int64_t i = 0; i < plan_.copyColumns;) {
-      if (column < 0 || column >= x.in) {
+    const bool isDense = plan_.x.stride == 1 && padded == channels;
+    for (int64_t point = 0; point < points;) {
+      const int64_t column = plan_.x.inImage(plane, point);
+      if (column < 0 || column >= width) {
         zero(1);
-        ++i;
-        column += step;
+        ++point;
         continue;
       }
-      const int64_t points =
-          isDense ? std::min(x.in - column, plan_.copyColumns - i) : 1;
-      to = std::copy_n(from + column * channels, points * channels, to);
-      to = std::fill_n(to, points * (padded - channels), Bfloat());
-      i += points;
-      column += points * step;
+      const int64_t count =
+          isDense ? std::min(width - column, points - point) : 1;
+      to = std::copy_n(from + column * channels, count * channels, to);
+      to = std::fill_n(to, count * (padded - channels), Bfloat());
+      point += count;
     }
   }
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
     const int64_t channels = plan_.channels, filters = shape_.filters,
-                  columns = outputColumns(),
-                  offset = image * shape_.outputPoints() * filters +
-                           place.firstColumn;
-    rows.rowStride = plan_.pointStep * channels;
-    if (!plan_.runsOn) {
-      const int64_t line = block / plan_.blocksOfLine,
-                    first = block % plan_.blocksOfLine * blockRows;
-      rows.data += (line * plan_.lineStep + first * plan_.pointStep) * channels;
-      rows.count = place.count = std::min(blockRows, columns - first);
-      for (int64_t i = 0; i < place.count; ++i)
-        place.rows[static_cast<size_t>(i)] =
-            offset + (line * columns + first + i) * filters;
-      return;
-    }
-    const int64_t first = block * blockRows,
-                  last = (shape_.dims[0].out - 1) * plan_.linePoints + columns;
+                  columns = shape_.dims[1].out, points = plan_.x.points,
+                  first = block * blockRows;
+    rows.rowStride = channels;
     rows.data += first * channels;
-    rows.count = place.count = std::min(blockRows, last - first);
-    int64_t line = first / plan_.linePoints, column = first % plan_.linePoints;
+    rows.count = place.count = std::min(blockRows, plan_.rows - first);
+    const int64_t line = first / points;
+    int64_t column = first - line * points,
+            offset = (image * shape_.outputPoints() + line * columns + column) *
+                         filters +
+                     place.firstColumn;
     for (int64_t i = 0; i < place.count; ++i) {
+      const bool isResult = column < columns;
       place.rows[static_cast<size_t>(i)] =
-          column < columns ? offset + (line * columns + column) * filters
-                           : BlockPlace::dropped;
-      if (++column == plan_.linePoints) {
+          isResult ? offset : BlockPlace::dropped;
+      offset += isResult ? filters : 0;
+      if (++column == points)
         column = 0;
-        ++line;
-      }
     }
   }
 
