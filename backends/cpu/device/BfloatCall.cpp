@@ -18,6 +18,8 @@ namespace {
 
 /// The bytes of a chunk of A: half of a small cache of level 2.
 constexpr int64_t chunkBytes = 512 * 1024;
+/// The longest chain of additions: rounding errors grow with its length.
+constexpr int64_t chainDepth = 4096;
 /// The fewest tasks of a product that has so many blocks: work for threads.
 constexpr int64_t minTasks = 16;
 /// The fewest blocks for which a panel is packed.
@@ -37,6 +39,15 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                 wanted = ceilDiv(sizes_.blocks, ceilDiv(minTasks, panels_));
   chunk_ = std::clamp<int64_t>(std::min(fitting, wanted), 1, sizes_.blocks);
   chunks_ = ceilDiv(sizes_.blocks, chunk_);
+  const int64_t depth = sizes_.depth, step = depthStep(depth),
+                piece = std::min(depth, chainDepth / step * step);
+  const size_t group = static_cast<size_t>(
+                   std::max<int64_t>(1, chainDepth / depth)),
+               parts = sizes_.parts.size();
+  for (size_t part = 0; part < parts; part += group)
+    for (int64_t begin = 0; begin < depth; begin += piece)
+      chains_.push_back({part, std::min(group, parts - part), begin,
+                         std::min(piece, depth - begin)});
 }
 
 void BfloatCall::packConstantB(OneDnnContext &context, const Bfloat *b) {
@@ -117,6 +128,25 @@ int64_t BfloatCall::panelSteps() const {
   return panelDepth() / depthStep(sizes_.depth);
 }
 
+void BfloatCall::sumBlock(BfloatBlocks &blocks, const BfloatRows &rows,
+                          const uint8_t *panel, float *sums,
+                          BfloatFetch &fetch) const {
+  alignas(64) float partial[blockRows * panelColumns];
+  for (const Chain &chain : chains_) {
+    BfloatRows stretch = rows;
+    stretch.data += chain.begin;
+    stretch.parts = rows.parts.subspan(chain.firstPart, chain.parts);
+    stretch.depth = chain.depth;
+    const int64_t above =
+        static_cast<int64_t>(chain.firstPart) * sizes_.depth + chain.begin;
+    const bool isFirst = &chain == &chains_.front();
+    blocks.multiply(stretch, panel + panelBytes(above),
+                    isFirst ? sums : partial, fetch);
+    if (!isFirst)
+      addSums(sums, partial, rows.count * panelColumns);
+  }
+}
+
 /// One chunk of A times one panel. `own` is the worker's scratch.
 void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
                          const Operands &operands, int64_t task, bool isLast,
@@ -144,7 +174,7 @@ void BfloatCall::runTask(BfloatBlocks &blocks, void *const *buffers,
   for (int64_t block = begin; block < end; ++block) {
     rows.data = operands.a;
     setBlock(block, operands.batch, rows, place);
-    blocks.multiply(rows, current, sums, fetch);
+    sumBlock(blocks, rows, current, sums, fetch);
     store_.store(sums, place, buffers, command_.numSlices - 1);
   }
 }

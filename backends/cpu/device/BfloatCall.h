@@ -5,8 +5,9 @@
 // What products and convolutions of bf16 have in common. B is packed in panels,
 // at load if it is constant, else in each run. A is a number of blocks of up to
 // 32 rows, read in place or in a copy. All blocks of a chunk of A, which stays
-// in the cache of level 2, meet one panel before the next one. A sum is one
-// chain in a fixed order, so the cut into tasks changes no bits.
+// in the cache of level 2, meet one panel before the next one. A long sum is
+// several chains, whose results are added in order; the cut into tasks changes
+// no bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATCALL_H
@@ -97,6 +98,8 @@ private:
   void packTogether(void *const *buffers, const rt::CallContext &context,
                     int64_t batch) const;
   uint8_t *scratchOf(int worker) const;
+  void sumBlock(BfloatBlocks &blocks, const BfloatRows &rows,
+                const uint8_t *panel, float *sums, BfloatFetch &fetch) const;
   void runTask(BfloatBlocks &blocks, void *const *buffers,
                const Operands &operands, int64_t task, bool isLast,
                uint8_t *own) const;
@@ -112,6 +115,12 @@ private:
   const Sizes sizes_;
   const int64_t panels_;
   int64_t chunk_, chunks_; // in blocks of A
+  /// A stretch of the depth: some parts, or a piece of one.
+  struct Chain {
+    size_t firstPart, parts;
+    int64_t begin, depth; // of each part
+  };
+  std::vector<Chain> chains_;
   PackedBytes constantB_;
   rt::Scratch scratch_;
 };

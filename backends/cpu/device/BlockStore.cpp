@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BlockStore.h"
+#include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
@@ -30,6 +31,12 @@ bool sinter::cpu::readsOther(const sinter_command &command,
         return op.kind != SINTER_POST_ADD ||
                command.slices[op.slice].offsetBytes != result.offsetBytes;
       });
+}
+
+SINTER_EVERY_WIDTH
+void sinter::cpu::addSums(float *to, const float *from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] += from[i];
 }
 
 #if defined(__x86_64__)

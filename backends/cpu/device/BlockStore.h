@@ -35,6 +35,9 @@ struct BlockPlace {
 bool readsOther(const sinter_command &command,
                 std::span<const sinter_post_op> postOps);
 
+/// to[i] += from[i]
+void addSums(float *to, const float *from, int64_t count);
+
 class BlockStore {
 public:
   /// `outDtype` is bf16 or fp32; operands of post-ops have it, too. A bias has
