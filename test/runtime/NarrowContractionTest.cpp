@@ -14,6 +14,7 @@
 #include "test/runtime/OneCommand.h"
 
 #include <cmath>
+#include <random>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -268,8 +269,60 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
 struct Window {
   int64_t batch, rows, columns, channels, filters, kernel, stride, dilation,
       padLow, padHigh;
-  bool isDepthwise = false; // one filter for each channel
+  bool isDepthwise = false;                   // one filter for each channel
+  int64_t columnKernel = 0, columnStride = 0; // 0: as those of the rows
 };
+
+static std::string checkWindow(const Window &w, uint32_t out,
+                               bool constantFilter, bool adds) {
+  sinter_conv p{};
+  p.direction = SINTER_CONV_FORWARD;
+  p.layout = SINTER_CHANNELS_LAST;
+  p.spatialRank = 2;
+  p.batch = w.batch;
+  p.channels = w.channels;
+  p.filters = w.filters;
+  p.groups = w.isDepthwise ? w.channels : 1;
+  p.inputDims[0] = w.rows;
+  p.inputDims[1] = w.columns;
+  int64_t points = 1;
+  for (int d = 0; d < 2; ++d) {
+    p.kernel[d] = d && w.columnKernel ? w.columnKernel : w.kernel;
+    p.strides[d] = d && w.columnStride ? w.columnStride : w.stride;
+    p.dilations[d] = w.dilation;
+    p.padsLow[d] = w.padLow;
+    p.padsHigh[d] = w.padHigh;
+    p.outputDims[d] = (p.inputDims[d] + w.padLow + w.padHigh -
+                       (p.kernel[d] - 1) * w.dilation - 1) /
+                          p.strides[d] +
+                      1;
+    points *= p.outputDims[d];
+  }
+  const int64_t results = w.batch * points * w.filters;
+  std::vector<Operand> operands{
+      {someValues(w.batch * w.rows * w.columns * w.channels, 1), true},
+      {someValues(
+           w.filters * (w.channels / p.groups) * p.kernel[0] * p.kernel[1], 2),
+       true},
+      {someValues(w.filters, 3), false}};
+  p.postOps[p.numPostOps++] = {SINTER_POST_BIAS, 2, 0, 0};
+  if (adds) {
+    p.postOps[p.numPostOps++] = {SINTER_POST_SWISH, 0, 0, 0};
+    operands.push_back({someValues(results, 4), false});
+    p.postOps[p.numPostOps++] = {SINTER_POST_ADD, 3, 0, 0};
+  }
+  p.postOps[p.numPostOps++] = {SINTER_POST_RELU, 0, 0, 0};
+  sinter_conv wide = p;
+  p.dtype = SINTER_BF16;
+  p.outDtype = out;
+  wide.dtype = wide.outDtype = SINTER_F32;
+  CAPTURE(w.batch, w.rows, w.columns, w.channels, w.filters, w.kernel, w.stride,
+          w.dilation, w.padLow, w.isDepthwise, w.columnKernel, w.columnStride,
+          out, constantFilter, adds);
+  std::string chosen =
+      check(p, wide, operands, static_cast<size_t>(results), constantFilter);
+  return chosen;
+}
 
 TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
   for (const Window &w : {Window{1, 9, 7, 32, 12, 3, 1, 1, 1, 1},
@@ -286,6 +339,14 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
                           {2, 14, 17, 32, 8, 4, 3, 2, 1, 3},
                           {1, 5, 5, 32, 8, 2, 4, 1, 0, 0},
                           {1, 3, 4, 640, 8, 3, 1, 1, 1, 1},
+                          {1, 9, 9, 32, 8, 3, 1, 1, 1, 1},
+                          {2, 40, 29, 32, 8, 4, 1, 1, 2, 2},
+                          {1, 12, 13, 3, 40, 7, 2, 1, 3, 3},
+                          {5, 9, 11, 3, 16, 3, 2, 1, 1, 0},
+                          {2, 9, 8, 3, 8, 5, 1, 1, 0, 2},
+                          {1, 9, 8, 1, 33, 3, 3, 1, 1, 1},
+                          {1, 9, 40, 6, 8, 3, 1, 1, 1, 1},
+                          {1, 7, 9, 12, 8, 2, 2, 1, 0, 0},
                           {1, 1, 3, 8200, 8, 1, 1, 1, 0, 0},
                           {2, 9, 11, 24, 40, 1, 1, 1, 0, 0},
                           {1, 9, 11, 184, 33, 1, 1, 1, 0, 0},
@@ -300,55 +361,44 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
     for (uint32_t out : {SINTER_BF16, SINTER_F32})
       for (bool constantFilter : {false, true})
         for (bool adds : {false, true}) {
-          sinter_conv p{};
-          p.direction = SINTER_CONV_FORWARD;
-          p.layout = SINTER_CHANNELS_LAST;
-          p.spatialRank = 2;
-          p.batch = w.batch;
-          p.channels = w.channels;
-          p.filters = w.filters;
-          p.groups = w.isDepthwise ? w.channels : 1;
-          p.inputDims[0] = w.rows;
-          p.inputDims[1] = w.columns;
-          int64_t points = 1;
-          for (int d = 0; d < 2; ++d) {
-            p.kernel[d] = w.kernel;
-            p.strides[d] = w.stride;
-            p.dilations[d] = w.dilation;
-            p.padsLow[d] = w.padLow;
-            p.padsHigh[d] = w.padHigh;
-            p.outputDims[d] = (p.inputDims[d] + w.padLow + w.padHigh -
-                               (w.kernel - 1) * w.dilation - 1) /
-                                  w.stride +
-                              1;
-            points *= p.outputDims[d];
-          }
-          const int64_t results = w.batch * points * w.filters;
-          std::vector<Operand> operands{
-              {someValues(w.batch * w.rows * w.columns * w.channels, 1), true},
-              {someValues(w.filters * (w.channels / p.groups) * w.kernel *
-                              w.kernel,
-                          2),
-               true},
-              {someValues(w.filters, 3), false}};
-          p.postOps[p.numPostOps++] = {SINTER_POST_BIAS, 2, 0, 0};
-          if (adds) {
-            p.postOps[p.numPostOps++] = {SINTER_POST_SWISH, 0, 0, 0};
-            operands.push_back({someValues(results, 4), false});
-            p.postOps[p.numPostOps++] = {SINTER_POST_ADD, 3, 0, 0};
-          }
-          p.postOps[p.numPostOps++] = {SINTER_POST_RELU, 0, 0, 0};
-          sinter_conv wide = p;
-          p.dtype = SINTER_BF16;
-          p.outDtype = out;
-          wide.dtype = wide.outDtype = SINTER_F32;
-          CAPTURE(w.batch, w.rows, w.columns, w.channels, w.filters, w.kernel,
-                  w.stride, w.dilation, w.padLow, w.isDepthwise, out,
-                  constantFilter, adds);
-          std::string chosen = check(
-              p, wide, operands, static_cast<size_t>(results), constantFilter);
+          std::string chosen = checkWindow(w, out, constantFilter, adds);
           CHECK(!chosen.starts_with("bf16 conv")); // the library's
         }
+}
+
+TEST_CASE("16-bit convolutions: random windows", "[narrow]") {
+  std::mt19937 random(7);
+  auto of = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  auto upTo = [&](int64_t most) {
+    return 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(most));
+  };
+  for (int i = 0; i < 400;) {
+    Window w{of({1, 1, 2, 5}),
+             upTo(20),
+             upTo(40),
+             of({1, 3, 6, 16, 24, 32, 40, 50, 64}),
+             upTo(40),
+             upTo(5),
+             upTo(3),
+             upTo(2),
+             0,
+             0,
+             random() % 4 == 0,
+             upTo(5),
+             upTo(3)};
+    w.padLow = upTo(w.kernel) - 1;
+    w.padHigh = upTo(w.kernel) - 1;
+    if (w.isDepthwise)
+      w.filters = w.channels;
+    const int64_t window =
+        (std::max(w.kernel, w.columnKernel) - 1) * w.dilation + 1;
+    if (window > std::min(w.rows, w.columns) + w.padLow + w.padHigh)
+      continue;
+    ++i;
+    checkWindow(w, of({SINTER_BF16, SINTER_F32}), random() % 2, random() % 2);
+  }
 }
 
 TEST_CASE("16-bit matmul: products of a batch in panels", "[narrow]") {
@@ -373,6 +423,42 @@ TEST_CASE("16-bit matmul: products of a batch in panels", "[narrow]") {
                     {SINTER_POST_ADD, SINTER_POST_SCALE});
         checkMatmul(p, SINTER_BF16, SINTER_F32);
       }
+}
+
+TEST_CASE("16-bit matmul: random products", "[narrow]") {
+  std::mt19937 random(8);
+  auto upTo = [&](int64_t most) {
+    return 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(most));
+  };
+  for (int i = 0; i < 300; ++i) {
+    const int64_t m = upTo(random() % 4 ? 70 : 400), n = upTo(100),
+                  k = upTo(random() % 8 ? 150 : 9000), batch = upTo(6);
+    sinter_matmul p = dense(m, n, k);
+    if (random() % 2) { // A, B or C may be transposed, or have gaps
+      p.aStrideM = 1;
+      p.aStrideK = m;
+    }
+    if (random() % 2) {
+      p.bStrideK = 1;
+      p.bStrideN = k;
+    }
+    const bool hasBatch = random() % 2;
+    if (hasBatch) {
+      p.batchRank = 1;
+      p.batch[0] = batch;
+      p.aBatchStrides[0] = m * k;
+      p.bBatchStrides[0] = random() % 3 ? k * n : 0;
+      p.cBatchStrides[0] = m * n;
+    } else if (random() % 4 == 0) {
+      p.cStrideM = 1;
+      p.cStrideN = m;
+    }
+    CAPTURE(m, n, k, hasBatch, batch, p.aStrideM, p.bStrideN, p.cStrideN,
+            p.bBatchStrides[0]);
+    checkMatmul(p, SINTER_BF16, random() % 2 ? SINTER_BF16 : SINTER_F32,
+                {SINTER_POST_BIAS, SINTER_POST_GELU_TANH, SINTER_POST_ADD},
+                !hasBatch && random() % 2);
+  }
 }
 
 // Hidden; bf16-dot.test runs these two, in this order, with a cache folder of

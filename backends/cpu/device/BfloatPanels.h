@@ -25,7 +25,7 @@ inline constexpr int64_t blockRows = 32, panelColumns = 32;
 /// The rows of a panel that the unit reads at once: an even number of at most
 /// 32. It divides `depth` if it is less than 32.
 inline int64_t depthStep(int64_t depth) {
-  constexpr int64_t most = 32, least = 16;
+  constexpr int64_t most = 32, least = 12;
   for (int64_t step = most; step >= least; step -= 2)
     if (depth % step == 0)
       return step;

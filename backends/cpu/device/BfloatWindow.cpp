@@ -10,6 +10,11 @@
 // coordinates that windows read. A block runs on over the end of a line; the
 // points in between are computed and dropped.
 //
+// With few channels (an image has three), a whole line of the window is one
+// part: its points are adjacent in memory. The copy pads them to 4, 8 or 16
+// channels and keeps the columns together, and a row of A begins a stride of
+// columns after the one before.
+//
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BfloatCall.h"
@@ -25,6 +30,9 @@ using namespace sinter::cpu;
 using namespace sinter::rt;
 
 namespace {
+
+/// The most columns of a window that are one part.
+constexpr int64_t maxJoinedColumns = 16;
 
 /// One dimension of the planes.
 struct PlaneDim {
@@ -69,22 +77,58 @@ struct WindowPlan {
                    int64_t column) const {
     const int64_t plane =
         yPlane * static_cast<int64_t>(x.remainders.size()) + xPlane;
-    return ((plane * y.points + row) * x.points + column) * channels;
+    return ((plane * y.points + row) * x.points + column) * elements;
   }
 
   PlaneDim y, x;
-  int64_t channels; // of a point of the image or copy
+  int64_t channels;     // of a column of the image or copy
+  bool joinsColumns;    // a line of the window is one part
+  int64_t pointColumns; // columns of a point
+  int64_t elements;     // of a point
+  int64_t depth;        // of a part
   bool isCopied;
   int64_t rows; // of A
 };
 
+/// The dimension whose windows' lines are parts. A point has `stride` columns.
+PlaneDim joined(const ConvDim &dim) {
+  PlaneDim plane(dim);
+  plane.remainders = {0};
+  plane.taps = {{0, 0}};
+  const int64_t columns = (dim.out - 1) * dim.stride + dim.kernel;
+  plane.points = (columns + dim.stride - 1) / dim.stride;
+  return plane;
+}
+
+/// Channels that are padded to less than a step of the unit.
+int64_t fewChannels(int64_t channels) {
+  return channels <= 4 ? 4 : channels <= 8 ? 8 : 16;
+}
+
+bool joinsColumnsOf(const ConvShape &shape) {
+  const ConvDim &x = shape.dims[1];
+  const int64_t depth = x.kernel * fewChannels(shape.channels);
+  return shape.channels < 16 && x.dilation == 1 &&
+         x.kernel <= maxJoinedColumns && paddedDepth(depth) == depth;
+}
+
 WindowPlan::WindowPlan(const ConvShape &shape)
     : y(shape.dims[0]), x(shape.dims[1]), channels(paddedDepth(shape.channels)),
-      isCopied(channels != shape.channels),
-      // The points after the last line's are out of reach.
-      rows((shape.dims[0].out - 1) * x.points + shape.dims[1].out) {
-  for (const ConvDim &dim : shape.dims)
-    isCopied |= dim.padLow || dim.padHigh || dim.stride > 1;
+      joinsColumns(joinsColumnsOf(shape)), pointColumns(1), elements(channels),
+      depth(channels), isCopied(channels != shape.channels) {
+  const ConvDim &dim = shape.dims[1];
+  if (joinsColumns) {
+    x = joined(dim);
+    channels = fewChannels(shape.channels);
+    pointColumns = dim.stride;
+    elements = pointColumns * channels;
+    depth = dim.kernel * channels;
+    isCopied = true;
+  }
+  for (const ConvDim &each : shape.dims)
+    isCopied |= each.padLow || each.padHigh || each.stride > 1;
+  // The points after the last line's are out of reach.
+  rows = (shape.dims[0].out - 1) * x.points + dim.out;
 }
 
 class BfloatWindowCall : public BfloatCall {
@@ -123,9 +167,9 @@ private:
             /*sharesB=*/true,
             shape.filters,
             (plan.rows + blockRows - 1) / blockRows,
-            2 * plan.channels * plan.planes(),
+            2 * plan.elements * plan.planes(),
             std::move(parts),
-            plan.channels,
+            plan.depth,
             plan.isCopied ? yPlanes * plan.y.points : 0,
             plan.isCopied ? 2 * plan.offsetOf(yPlanes, 0, 0, 0) : 0};
   }
@@ -141,10 +185,31 @@ private:
             uint8_t *panel) const override {
     const int64_t points = shape_.dims[0].kernel * shape_.dims[1].kernel,
                   filterStride = shape_.channels * points;
+    const BfloatMatrix filters{filter + first * filterStride, points,
+                               filterStride};
+    if (plan_.joinsColumns)
+      return packLines(filters, columns, panel);
     for (int64_t point = 0; point < points; ++point)
-      packPanel({filter + first * filterStride + point, points, filterStride},
-                shape_.channels, columns,
-                panel + point * panelBytes(plan_.channels));
+      packPanel({filters.data + point, points, filterStride}, shape_.channels,
+                columns, panel + point * panelBytes(plan_.depth));
+  }
+  /// Packs parts that are lines of the window. The rows of `filter` are
+  /// channels, its columns filters.
+  void packLines(const BfloatMatrix &filter, int64_t columns,
+                 uint8_t *panel) const {
+    const int64_t width = shape_.dims[1].kernel;
+    Bfloat line[maxJoinedColumns * 16 * panelColumns];
+    for (int64_t y = 0; y < shape_.dims[0].kernel; ++y) {
+      std::fill_n(line, plan_.depth * panelColumns, Bfloat());
+      for (int64_t x = 0; x < width; ++x)
+        for (int64_t channel = 0; channel < shape_.channels; ++channel)
+          for (int64_t i = 0; i < columns; ++i)
+            line[(x * plan_.channels + channel) * panelColumns + i] =
+                filter.data[channel * filter.rowStride + i * filter.colStride +
+                            y * width + x];
+      packPanel({line, panelColumns, 1}, plan_.depth, columns,
+                panel + y * panelBytes(plan_.depth));
+    }
   }
   /// A line of all planes of one remainder of rows.
   void copy(const Bfloat *image, int64_t line, Bfloat *copy) const override {
@@ -157,40 +222,42 @@ private:
   void copyLine(const Bfloat *image, int64_t row, int64_t plane,
                 Bfloat *to) const {
     const int64_t channels = shape_.channels, padded = plan_.channels,
-                  points = plan_.x.points, width = shape_.dims[1].in;
+                  columns = plan_.x.points * plan_.pointColumns,
+                  width = shape_.dims[1].in;
     auto zero = [&](int64_t count) {
       to = std::fill_n(to, count * padded, Bfloat());
     };
     if (row < 0 || row >= shape_.dims[0].in)
-      return zero(points);
+      return zero(columns);
     const Bfloat *from = image + row * width * channels;
-    // Adjacent points with all their channels are one stretch of memory.
-    const bool isDense = plan_.x.stride == 1 && padded == channels;
-    for (int64_t point = 0; point < points;) {
-      const int64_t column = plan_.x.inImage(plane, point);
+    // Adjacent columns with all their channels are one stretch of memory.
+    const bool isAdjacent = plan_.joinsColumns || plan_.x.stride == 1,
+               isDense = isAdjacent && padded == channels;
+    for (int64_t i = 0; i < columns;) {
+      const int64_t column =
+          isAdjacent ? i - plan_.x.padLow : plan_.x.inImage(plane, i);
       if (column < 0 || column >= width) {
         zero(1);
-        ++point;
+        ++i;
         continue;
       }
-      const int64_t count =
-          isDense ? std::min(width - column, points - point) : 1;
+      const int64_t count = isDense ? std::min(width - column, columns - i) : 1;
       to = std::copy_n(from + column * channels, count * channels, to);
       to = std::fill_n(to, count * (padded - channels), Bfloat());
-      point += count;
+      i += count;
     }
   }
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
-    const int64_t channels = plan_.channels, filters = shape_.filters,
-                  columns = shape_.dims[1].out, points = plan_.x.points,
-                  first = block * blockRows;
-    rows.rowStride = channels;
-    rows.data += first * channels;
+    const int64_t filters = shape_.filters, columns = shape_.dims[1].out,
+                  points = plan_.x.points, first = block * blockRows;
+    rows.rowStride = plan_.elements;
+    rows.data += first * plan_.elements;
     rows.count = place.count = std::min(blockRows, plan_.rows - first);
     const int64_t line = first / points;
     int64_t column = first - line * points,
-            offset = (image * shape_.outputPoints() + line * columns + column) *
+            offset = (image * shape_.outputPoints() + line * columns +
+                      std::min(column, columns)) *
                          filters +
                      place.firstColumn;
     for (int64_t i = 0; i < place.count; ++i) {
@@ -228,9 +295,10 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
                                  const uint8_t *constants) {
   const sinter_conv &params = *command.conv.params;
   const ConvShape shape(params);
-  // Few channels would be mostly padding.
+  // Other windows of few channels would be mostly padding.
   if (!fitsBfloatStore(command) || params.groups != 1 ||
-      paddedDepth(params.channels) > 2 * params.channels)
+      (paddedDepth(params.channels) > 2 * params.channels &&
+       !joinsColumnsOf(shape)))
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(

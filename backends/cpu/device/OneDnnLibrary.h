@@ -56,8 +56,9 @@ LibraryCallResult prepareBfloatProduct(OneDnnContext &context,
                                        const uint8_t *constants);
 
 /// Forward CONV of bf16 into bf16 or fp32 by AMX or vdpbf16ps, in two
-/// dimensions on channels-last activations without groups, with at least
-/// 16 channels; null for others, or if neither is faster than fp32 on this CPU.
+/// dimensions on channels-last activations without groups; null for others, for
+/// most with fewer than 12 channels, or if neither is faster than fp32 on this
+/// CPU.
 LibraryCallResult prepareBfloatWindow(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
