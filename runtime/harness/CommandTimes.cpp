@@ -9,8 +9,8 @@
 #include "runtime/exec/ArtifactPlaces.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -198,6 +198,13 @@ CommandTimes::rows(const Ceilings &ceilings,
   return rows;
 }
 
+template <typename... Values>
+static std::string formatted(const char *form, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof(text), form, values...);
+  return text;
+}
+
 std::string CommandTimes::table(const Ceilings &ceilings,
                                 const FlopsOfEntry &flopsOf) const {
   const bool hasMost = !ceilings.levels.empty();
@@ -206,37 +213,35 @@ std::string CommandTimes::table(const Ceilings &ceilings,
   text += flopsOf ? "   TFLOP/s  command\n" : "  command\n";
   for (const Row &row : rows(ceilings, flopsOf)) {
     const sinter_command &command = *row.line->command;
-    text += fmt::format("{:6.1f} % {:11.1f} {:9.1f}", 100 * row.share, row.us,
-                        row.gbps);
+    text +=
+        formatted("%6.1f %% %11.1f %9.1f", 100 * row.share, row.us, row.gbps);
     if (hasMost)
-      text += row.mostGbps > 0 ? fmt::format(" {:9.1f}", row.mostGbps)
-                               : "         -";
+      text +=
+          row.mostGbps > 0 ? formatted(" %9.1f", row.mostGbps) : "         -";
     if (flopsOf)
-      text += fmt::format(" {:9.3f}", row.tflops);
-    text += fmt::format("  {:<7} ", commandName(command.kind));
+      text += formatted(" %9.3f", row.tflops);
+    text += formatted("  %-7s ", commandName(command.kind));
     if (entries_.size() > 1)
-      text += fmt::format("@{} ", row.entry->source->name);
-    text += fmt::format("{}\n", command.label);
+      text += std::string("@") + row.entry->source->name + " ";
+    text += std::string(command.label) + "\n";
   }
   if (hasMost) {
     text += "at most: ";
     if (flopsOf)
-      text += fmt::format("{:.3f} TFLOP/s in fp32, {:.3f} in bf16; ",
-                          ceilings.mostF32TFlops, ceilings.mostBf16TFlops);
+      text += formatted("%.3f TFLOP/s in fp32, %.3f in bf16; ",
+                        ceilings.mostF32TFlops, ceilings.mostBf16TFlops);
     text += "reads of";
     for (const MemoryLevel &level : ceilings.levels)
-      text += fmt::format("{} {} {:.1f} GB/s",
-                          &level == &ceilings.levels.front() ? "" : ",",
-                          level.name, level.readGBps);
+      text += formatted("%s %s %.1f GB/s",
+                        &level == &ceilings.levels.front() ? "" : ",",
+                        level.name.c_str(), level.readGBps);
     text += "\n";
   }
   if (ceilings.copyGBps > 0) {
-    text +=
-        fmt::format("measured: {:.1f} GB/s (large copy)", ceilings.copyGBps);
+    text += formatted("measured: %.1f GB/s (large copy)", ceilings.copyGBps);
     if (flopsOf)
-      text +=
-          fmt::format(", {:.3f} TFLOP/s (large fp32 product), {:.3f} (bf16)",
-                      ceilings.f32TFlops, ceilings.bf16TFlops);
+      text += formatted(", %.3f TFLOP/s (large fp32 product), %.3f (bf16)",
+                        ceilings.f32TFlops, ceilings.bf16TFlops);
     text += "\n";
   }
   return text;

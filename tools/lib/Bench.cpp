@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cinttypes>
 #include <cstdio>
+#include <fmt/format.h>
 #include <iostream>
 #include <vector>
 
@@ -47,6 +47,11 @@ BenchResult tools::bench(double warmupMs, double durationMs,
           static_cast<int64_t>(times.size())};
 }
 
+std::string BenchResult::text() const {
+  return fmt::format("median {:.4f} ms, p10 {:.4f} ms, p90 {:.4f} ms, {} runs",
+                     medianMs, p10Ms, p90Ms, runs);
+}
+
 bool tools::benchRounds(const std::function<bool()> &run,
                         std::string &wrongLine) {
   for (std::string line; std::getline(std::cin, line);) {
@@ -63,8 +68,8 @@ bool tools::benchRounds(const std::function<bool()> &run,
     for (int64_t i = 0; i < runs; ++i)
       if (!run())
         return false;
-    std::printf("{\"runs\":%" PRId64 ",\"ms_per_run\":%.9g}\n", runs,
-                millisecondsSince(begin) / double(runs));
+    fmt::print("{{\"runs\":{},\"ms_per_run\":{:.9g}}}\n", runs,
+               millisecondsSince(begin) / double(runs));
     std::fflush(stdout);
   }
   return true;

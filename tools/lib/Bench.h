@@ -15,6 +15,8 @@ namespace sinter::tools {
 struct BenchResult {
   double medianMs = 0, p10Ms = 0, p90Ms = 0;
   int64_t runs = 0;
+  /// One line for people.
+  std::string text() const;
 };
 
 /// Calls `run` for `warmupMs`, then for `durationMs` and at least 5 times. Ends

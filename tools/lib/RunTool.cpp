@@ -271,9 +271,7 @@ static void printBench(const Options &options, const BenchResult &result) {
                  << "\n";
     return;
   }
-  llvm::outs() << llvm::format("median %.4f ms, p10 %.4f ms, p90 %.4f ms, ",
-                               result.medianMs, result.p10Ms, result.p90Ms)
-               << result.runs << " runs\n";
+  llvm::outs() << result.text() << "\n";
 }
 
 static bool wantsProfile(const Options &options) {
