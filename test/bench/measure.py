@@ -1,0 +1,334 @@
+"""Measures a row of tools/dev bench: processes that time runs when they are told to.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+Python's standard library only. All sides of a row are started, give their first result one after the
+other, and stay alive; then rounds alternate between them. A side is a Side: ours is
+`sinter-run --bench --rounds=stdin` or a trainer's `bench`, others speak as peers.py does.
+"""
+
+import json
+import os
+import queue
+import statistics
+import subprocess
+import threading
+import time
+
+import peers
+import rows
+from peers import FIRST_STEPS
+
+
+class SideError(Exception):
+    """Why a side has no figures: one line."""
+
+
+class Side:
+    """A process. `prepare()` waits for its first result, `measure(count)` gives milliseconds of
+    one run. `firstS` and `bytes` are of the process: from its start to the first result, and the
+    most memory that it had."""
+
+    def __init__(self, name, command, log, timeoutS=900):
+        self.name, self.log, self.timeoutS = name, log, timeoutS
+        self.facts, self.firstS, self.bytes, self.version = {}, None, None, ""
+        self.answers, self.begin = queue.Queue(), time.monotonic()
+        with open(log, "w") as errors:
+            try:
+                self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True,
+                                                stdout=subprocess.PIPE, stderr=errors)
+            except OSError as error:
+                raise SideError(str(error)) from None
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.answers.put(line)
+        self.answers.put(None)
+
+    def tell(self, text):
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise SideError(self.lastWords()) from None
+
+    def answer(self):
+        try:
+            line = self.answers.get(timeout=self.timeoutS)
+        except queue.Empty:
+            raise SideError(f"took more than {self.timeoutS} s") from None
+        if line is None:
+            raise SideError(self.lastWords())
+        try:
+            found = json.loads(line)
+        except ValueError:
+            raise SideError(f"says '{line.strip()[:80]}'") from None
+        if "skip" in found:
+            raise SideError(found["skip"])
+        return found
+
+    def lastWords(self):
+        code = self.process.wait()
+        with open(self.log, errors="replace") as file:
+            lines = [line.strip() for line in file if line.strip()]
+        return f"exit {code}" + (f": {lines[-1][:200]}" if lines else "")
+
+    def countMemory(self):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    self.bytes = 1024 * int(line.split()[1])
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Ours(Side):
+    """`output`: where a program for inference writes its results; a trainer has none."""
+
+    def __init__(self, command, log, output=None):
+        super().__init__("sinter", command, log)
+        self.output = output
+
+    def prepare(self):
+        self.tell("1")
+        self.answer()
+        self.firstS = time.monotonic() - self.begin
+        if not self.output:
+            self.tell(str(FIRST_STEPS - 1))
+            self.facts = {"loss": self.answer()["loss"]}
+
+    def measure(self, count):
+        self.tell(str(count))
+        found = self.answer()
+        return found.get("ms_per_run", found.get("ms_per_step"))
+
+
+class Peer(Side):
+    def prepare(self):
+        self.facts = self.answer()
+        self.firstS = time.monotonic() - self.begin
+        self.version = self.facts.get("version", "")
+
+    def measure(self, count):
+        self.tell(json.dumps({"run": count}))
+        return self.answer()["ms"]
+
+    def errorTo(self, ours):
+        """How far our output or loss is from its own, relative."""
+        if not ours.output:
+            own = self.facts["loss"]
+            return abs(ours.facts["loss"] - own) / max(abs(own), 1e-30)
+        self.tell(json.dumps({"check": ours.output}))
+        return self.answer()["error"]
+
+
+class Result:
+    """Of one row. `times`: {side: [milliseconds of a round]}; `leftOut`: {peer: why};
+    `problems`: why the row fails; `numbers`: compileS, binaryBytes, floorMs, where known."""
+
+    def __init__(self, row):
+        self.row, self.times, self.leftOut, self.problems = row, {}, {}, []
+        self.errors, self.versions, self.numbers = {}, {}, {}
+        self.firstS, self.bytes, self.peerCompileS = {}, {}, {}
+
+    def medianMs(self, name):
+        return statistics.median(self.times[name])
+
+    def ratios(self, name):
+        """Of each round, ascending: above 1, we are faster."""
+        return sorted(theirs / ours for theirs, ours in zip(self.times[name], self.times["sinter"]))
+
+    def best(self):
+        """The median ratio to the fastest peer, or None."""
+        return min((statistics.median(self.ratios(name)) for name in self.times
+                    if name != "sinter"), default=None)
+
+    def json(self):
+        return {"name": self.row.name, "ms": self.times, "left_out": self.leftOut,
+                "problems": self.problems, "errors": self.errors, "versions": self.versions,
+                "first_s": self.firstS, "peak_bytes": self.bytes,
+                "peer_compile_s": self.peerCompileS, **self.numbers}
+
+
+def measureRow(row, makeOurs, makePeers, roundCount, roundS):
+    """A Result. `makeOurs` starts our side, `makePeers` are {name: function that starts it}."""
+    result, sides = Result(row), []
+    try:
+        try:
+            ours = makeOurs()
+            sides.append(ours)
+            ours.prepare()
+        except SideError as error:
+            result.problems.append(f"sinter: {error}")
+            return result
+        for name, make in makePeers.items():
+            try:
+                peer = make()
+                sides.append(peer)
+                peer.prepare()
+                result.errors[name] = error = peer.errorTo(ours)
+            except SideError as why:
+                result.leftOut[name] = str(why)
+                continue
+            result.versions[name] = peer.version
+            result.peerCompileS[name] = peer.facts.get("compile_s")
+            if not error <= rows.TOLERANCE[row.precision]:
+                what = "output" if ours.output else "loss"
+                result.problems.append(f"the {what} is {error:.1e} away from that of {name}, more"
+                                       f" than {rows.TOLERANCE[row.precision]:.0e}")
+        takeRounds(result, [side for side in sides if side.name not in result.leftOut],
+                   roundCount, roundS)
+    finally:
+        for side in sides:
+            side.close()
+    return result
+
+
+def takeRounds(result, sides, roundCount, roundS):
+    """Each round begins with another side, so that none always follows the same one."""
+    counts = {}
+    for side in list(sides):
+        try:
+            side.measure(1)
+            counts[side.name] = max(1, round(1e3 * roundS / max(side.measure(2), 1e-4)))
+        except SideError as error:
+            drop(result, sides, side, error)
+    for index in range(roundCount):
+        if result.problems and not any(side.name == "sinter" for side in sides):
+            break
+        first = index % len(sides)
+        for side in sides[first:] + sides[:first]:
+            try:
+                result.times.setdefault(side.name, []).append(side.measure(counts[side.name]))
+            except SideError as error:
+                drop(result, sides, side, error)
+    for side in sides:
+        side.countMemory()
+        result.bytes[side.name], result.firstS[side.name] = side.bytes, side.firstS
+
+
+def drop(result, sides, side, error):
+    """A side that broke has no figures: ours is the row's."""
+    sides.remove(side)
+    result.times.pop(side.name, None)
+    result.peerCompileS.pop(side.name, None)
+    if side.name == "sinter":
+        result.problems.append(f"sinter: {error}")
+    else:
+        result.leftOut[side.name] = str(error)
+
+
+# --- our side and the peers of a row ---------------------------------------------------------
+
+
+def compileRow(row, bin_, folder):
+    """Compiles a library or trainer: ({compileS, binaryBytes, flops, ...}, its path)."""
+    output = os.path.join(folder, row.file + (".trainer" if row.kind == "train" else ".so"))
+    command = [os.path.join(bin_, "sinterc"), os.path.join(folder, row.model + ".onnx"),
+               "-o", output, f"--precision={row.precision}"]
+    if row.network not in rows.FIXED:
+        command.append(f"--batch={row.batch}")
+    if row.kind == "train":
+        training = rows.TRAINING[row.network]
+        command += ["--train", f"--loss={training.loss}", f"--optimizer={training.optimizer}"]
+        command += [f"--{key}={value}" for key, value in training.options.items()]
+    else:
+        command.append("--emit=lib")
+    begin = time.monotonic()
+    run(command)
+    seconds = time.monotonic() - begin
+    plan = json.loads(run([os.path.join(bin_, "sinter-inspect"), "--json", output]))
+    entry = plan["entries"][0]
+    with open(os.path.join(folder, row.model + ".json")) as file:
+        tables = json.load(file)["table_elements"]
+    inputs = sum(4 * product(value["dims"]) for value in entry["inputs"] + entry["outputs"])
+    isTraining = row.kind == "train"
+    weights = plan["constants_bytes"] + (2 if isTraining else 1) * plan["state_bytes"]
+    if not isTraining:
+        weights -= min(weights, tables * (2 if row.precision == "bf16" else 4))
+    return {"compileS": seconds, "binaryBytes": os.path.getsize(output), "flops": entry["flops"],
+            "weightBytes": weights, "activationBytes": entry["max_live_bytes"] + inputs}, output
+
+
+def product(dims):
+    count = 1
+    for dim in dims:
+        count *= dim
+    return count
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise SideError(f"{os.path.basename(command[0])}: {lines[0] if lines else done.returncode}")
+    return done.stdout
+
+
+def startOurs(row, bin_, folder, program):
+    data = os.path.join(folder, row.data)
+    log = os.path.join(folder, "sinter.log")
+    if row.kind == "train":
+        return Ours([program, "bench", "--json", "--shuffle=false", f"--data=npz:{data}",
+                     f"--threads={row.threads}"], log)
+    output = os.path.join(folder, "output.npz")
+    return Ours([os.path.join(bin_, "sinter-run"), program, f"--inputs={data}", "--bench",
+                 "--rounds=stdin", f"--outputs={output}", f"--threads={row.threads}"], log, output)
+
+
+def startPeer(name, row, folder, python):
+    """`python`: an interpreter that has the framework."""
+    command = [python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers.py"), name,
+               folder, row.network, row.kind, str(row.batch), row.precision, str(row.threads)]
+    return Peer(name, command, os.path.join(folder, name + ".log"))
+
+
+# --- floors ----------------------------------------------------------------------------------
+
+
+class Rates:
+    """Of one core, as `sinter-run --list-devices -v` prints them."""
+
+    def __init__(self, text):
+        self.lines, self.sizes = {}, {}
+        sections = text.split("\ndevice ")  # the first is about targets, the second about this CPU
+        for line in sections[min(1, len(sections) - 1)].splitlines():
+            name, _, value = line.strip().partition(": ")
+            words = value.split()
+            if len(words) == 2 and words[1] in ("GFLOP/s", "GOP/s", "GB/s"):
+                self.lines[name] = float(words[0])
+            if name == "caches":
+                for part in value.split(", "):
+                    level, size, unit = part.split()
+                    self.sizes[level] = float(size) * {"KiB": 2**10, "MiB": 2**20}[unit]
+
+    def products(self, precision):
+        """1e9 operations a second, by the fastest unit that has the type; 0: not known."""
+        return max((rate for name, rate in self.lines.items() if name.split()[0] == precision),
+                   default=0)
+
+    def reads(self, size):
+        """1e9 bytes a second of the level that holds so many bytes, and its name."""
+        for level in ("L1", "L2", "L3"):
+            if size <= self.sizes.get(level, 0) and f"{level} reads" in self.lines:
+                return self.lines[f"{level} reads"], level
+        return self.lines.get("memory reads", 0), "memory"
+
+
+def addFloor(numbers, row, rates):
+    """The least time: the larger of that of the operations and that of reading weights and
+    activations once, with the rates of one core times the threads."""
+    size = numbers["weightBytes"] + numbers["activationBytes"]
+    products, (reads, level) = rates.products(row.precision), rates.reads(size)
+    if products and reads:
+        operations = numbers["flops"] / products / 1e6
+        moved = size / reads / 1e6
+        numbers["floorMs"] = max(operations, moved) / row.threads
+        numbers["floorOf"] = "operations" if operations >= moved else level

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Runs one row in one framework, controlled over a pipe.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    peers.py onnxruntime|openvino|torch-eager|torch-compile FOLDER NETWORK KIND BATCH TYPE THREADS
+
+Needs the framework and numpy; PyTorch also takes modules from models.py. When the first run is
+done it writes a line of JSON, {"compile_s": from the model to the first output, "version": text,
+"loss": in training, after FIRST_STEPS}, or {"skip": why}. Then it answers lines:
+    {"run": N}           -> {"ms": of one run or step}
+    {"check": ours.npz}  -> {"error": of our output y, relative to the largest of its own}
+Each framework has the settings that it documents as the fastest for one stream of work.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, HERE)
+import rows
+
+FIRST_STEPS = 3
+# Names on the command line, as in the tables; packages of PyPI.
+PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "torch-eager": "PyTorch",
+         "torch-compile": "torch.compile"}
+PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch-eager": "torch",
+            "torch-compile": "torch"}
+
+
+class Missing(Exception):
+    """What a framework does not do."""
+
+
+class OnnxRuntime:
+    def __init__(self, row, model, feeds):
+        import onnxruntime
+        if row.kind == "train":
+            raise Missing("ONNX Runtime's package for training is not on PyPI any more")
+        if row.precision != "fp32":
+            raise Missing(f"ONNX Runtime has no {row.precision} on the CPU")
+        self.version, self.feeds = onnxruntime.__version__, feeds
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = row.threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "1")
+        self.session = onnxruntime.InferenceSession(model + ".onnx", options,
+                                                    providers=["CPUExecutionProvider"])
+
+    def run(self):
+        return self.session.run(None, self.feeds)[0]
+
+
+class OpenVino:
+    def __init__(self, row, model, feeds):
+        import openvino
+        if row.kind == "train":
+            raise Missing("OpenVINO does not train")
+        self.version, self.feeds = openvino.__version__.split("-")[0], feeds
+        core = openvino.Core()
+        network = core.read_model(model + ".onnx")
+        network.reshape({name: list(array.shape) for name, array in feeds.items()})
+        compiled = core.compile_model(network, "CPU", {
+            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1",
+            "INFERENCE_NUM_THREADS": str(row.threads), "ENABLE_CPU_PINNING": "NO",
+            "INFERENCE_PRECISION_HINT": {"fp32": "f32", "bf16": "bf16"}[row.precision]})
+        self.output, self.request = compiled.output(0), compiled.create_infer_request()
+
+    def run(self):
+        return self.request.infer(self.feeds, share_inputs=True, share_outputs=True)[self.output]
+
+
+class Torch:
+    def __init__(self, row, model, feeds, isCompiled):
+        import torch
+        import models  # sets the number of threads
+        torch.set_num_threads(row.threads)
+        torch.set_num_interop_threads(1)
+        self.torch, self.row, self.isCompiled = torch, row, isCompiled
+        self.version = torch.__version__
+        module = models.NETWORKS[row.network].make()
+        module.load_state_dict(torch.load(model + ".pt"))
+        tensors = [torch.from_numpy(array) for array in feeds.values()]
+        if tensors[0].dim() == 4:
+            module = module.to(memory_format=torch.channels_last)
+            tensors[0] = tensors[0].contiguous(memory_format=torch.channels_last)
+        if isCompiled:
+            if not hasattr(torch, "compile"):
+                raise Missing(f"PyTorch {self.version} has no torch.compile")
+            import torch._inductor.config as config
+            config.freezing = row.kind == "infer"
+        (self.train if row.kind == "train" else self.infer)(module, tensors)
+
+    def autocast(self):
+        return self.torch.autocast("cpu", self.torch.bfloat16, self.row.precision == "bf16")
+
+    def compile(self, function):
+        return (self.torch.compile(function, fullgraph=True, dynamic=False) if self.isCompiled
+                else function)
+
+    def infer(self, module, tensors):
+        forward = self.compile(module.eval())
+
+        def run():
+            with self.torch.no_grad(), self.autocast():
+                y = forward(*tensors)
+            return (y if isinstance(y, self.torch.Tensor) else y[0]).float().numpy()
+        self.run = run
+
+    def train(self, module, tensors):
+        from torch.nn import functional as F
+        module.train()
+        optimizer, (x, labels) = self.optimizer(module), tensors
+        kind, _, options = rows.TRAINING[self.row.network].loss.partition(":")
+
+        def lossOf(x):
+            with self.autocast():
+                y = module(x)
+                if kind == "mse":
+                    return F.mse_loss(y, labels)
+                if options == "axis=-1":
+                    return F.cross_entropy(y.flatten(0, -2), labels.flatten())
+                return F.cross_entropy(y, labels)
+        forward = self.compile(lossOf)
+
+        def run():
+            optimizer.zero_grad(set_to_none=True)
+            loss = forward(x)
+            loss.backward()
+            optimizer.step()
+            self.loss = loss.detach()
+        self.run = run
+
+    def optimizer(self, module):
+        training, optim = rows.TRAINING[self.row.network], self.torch.optim
+        kind = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD}[training.optimizer]
+        options = {key.replace("-", "_"): value for key, value in training.options.items()}
+        try:
+            return kind(module.parameters(), fused=True, **options)
+        except (TypeError, RuntimeError):  # older ones
+            return kind(module.parameters(), **options)
+
+
+def makePeer(kind, row, model, feeds):
+    if kind == "onnxruntime":
+        return OnnxRuntime(row, model, feeds)
+    if kind == "openvino":
+        return OpenVino(row, model, feeds)
+    return Torch(row, model, feeds, kind == "torch-compile")
+
+
+def say(answer):
+    print(json.dumps(answer), file=answers, flush=True)
+
+
+def errorOf(ours, theirs):
+    import numpy
+    own = theirs.reshape(-1).astype(numpy.float64)
+    ours = ours.reshape(-1)
+    if ours.shape != own.shape:
+        return float("inf")
+    error = abs(ours - own).max() / max(abs(own).max(), 1e-30)
+    return float(error) if numpy.isfinite(error) else float("inf")
+
+
+def main():
+    kind, folder, network, task, batch, precision, threads = sys.argv[1:]
+    row = rows.Row(network, task, int(batch), precision, int(threads))
+    try:
+        import numpy
+        importlib.import_module(PACKAGES[kind])
+        with numpy.load(os.path.join(folder, row.data)) as data:
+            feeds = {name: data[name] for name in data.files}
+        begin = time.perf_counter()
+        peer = makePeer(kind, row, os.path.join(folder, row.model), feeds)
+        output = peer.run()
+        answer = {"compile_s": time.perf_counter() - begin, "version": peer.version}
+        if row.kind == "train":
+            for _ in range(FIRST_STEPS - 1):
+                peer.run()
+            answer["loss"] = float(peer.loss)
+        else:
+            output = output.copy()  # later runs may overwrite it
+    except Exception as error:  # whatever a framework raises is the reason
+        text = " ".join(str(error).split())[:200]
+        name = "" if isinstance(error, Missing) else type(error).__name__ + ": "
+        say({"skip": f"{name}{text}"})
+        return
+    say(answer)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "check" in request:
+            with numpy.load(request["check"]) as data:
+                say({"error": errorOf(data["y"], output)})
+            continue
+        begin = time.perf_counter()
+        for _ in range(request["run"]):
+            peer.run()
+        say({"ms": 1e3 * (time.perf_counter() - begin) / request["run"]})
+
+
+if __name__ == "__main__":
+    # Frameworks print what they like: what is read is a copy of standard output.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    main()

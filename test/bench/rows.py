@@ -1,0 +1,124 @@
+"""The rows of tools/dev bench: which network, what is done with it, in which type.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+Python's standard library only. A row's name, such as "resnet50 infer 1 fp32", is what --only
+searches. Networks are those of models.py.
+"""
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    network: str
+    kind: str  # infer or train
+    batch: int
+    precision: str  # fp32 or bf16
+    threads: int
+
+    @property
+    def name(self):
+        threads = f" {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.network} {self.kind} {self.batch} {self.precision}{threads}"
+
+    @property
+    def file(self):
+        return self.name.replace(" ", "-")
+
+    @property
+    def model(self):
+        """The files that models.py makes: NAME.onnx, NAME.pt."""
+        return f"{self.network}-{self.kind}"
+
+    @property
+    def data(self):
+        """The inputs, and in training the labels."""
+        return f"{self.network}-{self.kind}-{self.batch}.npz"
+
+
+class Training(NamedTuple):
+    loss: str  # of sinterc's --loss
+    optimizer: str
+    options: dict  # of sinterc, and of PyTorch's optimizer
+
+
+ADAM = {"lr": 1e-4}
+ADAMW = {"lr": 1e-4, "weight-decay": 0.01}
+TRAINING = {
+    "mlp": Training("cross-entropy", "adam", ADAM),
+    "cnn": Training("cross-entropy", "adam", ADAM),
+    "resnet50": Training("cross-entropy", "sgd", {"lr": 1e-3, "momentum": 0.9}),
+    "unet": Training("cross-entropy:axis=1", "adam", ADAM),
+    "lstm": Training("mse", "adam", ADAM),
+    "bert-base": Training("cross-entropy", "adamw", ADAMW),
+    "gpt2": Training("cross-entropy:axis=-1", "adamw", ADAMW),
+    "smollm2": Training("cross-entropy:axis=-1", "adamw", ADAMW),
+}
+
+# network  kind  batches  types  threads
+TABLE = """
+    resnet50         infer  1,8   fp32,bf16  1,2
+    mobilenet-v3     infer  1,8   fp32,bf16  1,2
+    efficientnet-b0  infer  1,8   fp32       1
+    bert-base        infer  1,8   fp32,bf16  1,2
+    vit-b            infer  1,8   fp32,bf16  1
+    gpt2             infer  1,8   fp32,bf16  1
+    convnext-t       infer  1,8   fp32       1
+    unet             infer  1,8   fp32       1
+    lstm             infer  1,16  fp32       1,2
+    mlp              infer  1     fp32       1
+    smollm2          infer  1     fp32,bf16  1
+    gpt2-decode      infer  1     fp32,bf16  1
+    mlp              train  64    fp32       1
+    cnn              train  128   fp32       1
+    resnet50         train  8     fp32       1
+    gpt2             train  2     fp32       1
+    unet             train  4     fp32       1
+    lstm             train  16    fp32       1
+    bert-base        train  4     fp32,bf16  1
+    smollm2          train  1     fp32,bf16  1
+"""
+# Graphs with one example, not a symbolic dimension, in every row: PyTorch's exporter takes minutes
+# for the shapes of a deep network.
+FIXED = {"gpt2-decode", "smollm2"}
+# Of --table, unless --only chooses others.
+QUICK = {"mlp infer 1 fp32", "lstm infer 1 fp32", "mobilenet-v3 infer 1 fp32",
+         "resnet50 infer 1 fp32", "bert-base infer 1 fp32", "bert-base infer 1 bf16",
+         "gpt2-decode infer 1 fp32", "mlp train 64 fp32"}
+
+# Outputs and losses of two sides differ by at most this, relative to the largest.
+TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2}
+
+# The least ratio to the best peer. What comes first counts.
+GOALS = [("mlp infer", 2.0), ("mlp train", 3.5), ("lstm infer", 1.2), ("lstm train", 1.5),
+         ("train", {"fp32": 1.1, "bf16": 1.2}), ("infer", {"fp32": 0.97, "bf16": 0.95})]
+
+
+def allRows():
+    """Rows of one thread come first, and batches of a row with two threads are the first."""
+    rows = []
+    for line in TABLE.strip().splitlines():
+        network, kind, batches, precisions, threads = line.split()
+        first = int(batches.split(",")[0])
+        rows += [Row(network, kind, int(batch), precision, int(count))
+                 for count in threads.split(",") for precision in precisions.split(",")
+                 for batch in batches.split(",")
+                 if count == "1" or (int(batch) == first and precision == "fp32")]
+    return sorted(rows, key=lambda row: row.threads)
+
+
+def chooseRows(only, isQuick, threads):
+    """Those whose names contain `only`; with `threads`, all of them on so many."""
+    rows = [row._replace(threads=threads or row.threads) for row in allRows()]
+    if isQuick and not only:
+        quick = {row._replace(threads=threads or row.threads) for row in allRows()
+                 if row.name in QUICK}
+        rows = [row for row in rows if row in quick]
+    return [row for row in dict.fromkeys(rows) if only in row.name]
+
+
+def goalOf(row):
+    for text, goal in GOALS:
+        if row.name.startswith(text) or row.kind == text:
+            return goal[row.precision] if isinstance(goal, dict) else goal
+    return None
