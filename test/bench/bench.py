@@ -73,7 +73,8 @@ def install(python, package):
     command = [python, "-m", "pip", "install", "-q", package, "numpy"]
     if package == "torch":
         try:
-            return measure.run(command + ["--retries=0", "--timeout=10", f"--index-url={TORCH_INDEX}"])
+            return measure.run(command + ["--retries=0", "--timeout=10",
+                                          f"--index-url={TORCH_INDEX}"])
         except measure.SideError:
             if shutil.disk_usage(os.path.dirname(python)).free < TORCH_BYTES:
                 raise measure.SideError(f"needs {TORCH_BYTES / 1e9:.0f} GB of disk space") from None
@@ -168,7 +169,7 @@ def main():
     parser.add_argument("--seconds", type=float,
                         help="of a side in a round; default: 1; with --table 0.2")
     parser.add_argument("--only", default="",
-                        help="substring of the rows to run: 'resnet50 infer', 'bf16', 'trainer' ...")
+                        help="substring of the rows to run: 'resnet50 infer', 'bf16', 'trainer'")
     parser.add_argument("--table", action="store_true",
                         help="a few rows, or those of --only, in short rounds")
     parser.add_argument("--write", action="store_true", help="writes docs/benchmarks.md")
@@ -190,6 +191,8 @@ def main():
 
     report = Report()
     describeMachine(report)
+    report.about(f"{options.rounds} rounds of {options.seconds:g} s for each side"
+                 + (f"; only rows with '{options.only}'" if options.only else ""))
     if not (hasModule(MODELS_PYTHON, "torch") and hasModule(MODELS_PYTHON, "onnx")):
         report.leave("everything: the models are made with PyTorch, and python3-torch"
                      " and python3-onnx are not installed")

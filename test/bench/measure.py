@@ -2,8 +2,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Python's standard library only. All sides of a row are started, give their first result one after the
-other, and stay alive; then rounds alternate between them. A side is a Side: ours is
+Python's standard library only. All sides of a row are started, give their first result one
+after the other, and stay alive; then rounds alternate between them. A side is a Side: ours is
 `sinter-run --bench --rounds=stdin` or a trainer's `bench`, others speak as peers.py does.
 """
 
@@ -18,6 +18,10 @@ import time
 import peers
 import rows
 from peers import FIRST_STEPS
+
+
+# Seconds: threads of the side before may wait in a loop for so long.
+SPIN_S = 0.25
 
 
 class SideError(Exception):
@@ -206,6 +210,10 @@ def takeRounds(result, sides, roundCount, roundS):
         first = index % len(sides)
         for side in sides[first:] + sides[:first]:
             try:
+                if result.row.threads > 1:
+                    time.sleep(SPIN_S)
+                if counts[side.name] > 4:  # the caches hold what the side before used
+                    side.measure(1)
                 result.times.setdefault(side.name, []).append(side.measure(counts[side.name]))
             except SideError as error:
                 drop(result, sides, side, error)

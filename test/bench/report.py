@@ -10,17 +10,19 @@ import peers
 import rows
 
 METHOD = """\
-`tools/dev bench --write` measured these rows and wrote this page. A ratio is the time of a peer divided by
-the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights and inputs, and their
-outputs (in training their losses after {steps} steps) agree within {fp32:.0e} in fp32 and {bf16:.0e} in bf16,
-relative to the largest value. Each side is a process of its own. Rounds alternate between the sides;
-a ratio is the median of the ratios of the rounds. In brackets are the 10th and 90th percentiles.
+`tools/dev bench --write` measured these rows and wrote this page. A ratio is the time of a peer
+divided by the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights
+and inputs, and their outputs (in training their losses after {steps} steps) agree within {fp32:.0e}
+in fp32 and {bf16:.0e} in bf16, relative to the largest value. Each side is a process of its own.
+Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and
+90th percentiles are in brackets.
 
-The floor is the least time of the row: the larger of the time of its operations and the time of reading
-its weights and activations once, at the rates that `sinter-run --list-devices -v` measured on one core,
-multiplied by the number of threads. A training step also writes its states. Tables of
-which a run reads some rows are not counted. The first result is the time from the start of the process,
-including what the framework compiles; Sinter's program is compiled ahead, in the time that "compile" shows.
+The floor is the least time of the row: the larger of the time of its operations and the time of
+reading its weights and activations once. Rates are those of one core, as
+`sinter-run --list-devices -v` measures them, times the number of threads. A training step also
+writes its states. Tables of which a run reads only some rows are not counted. The first result is
+the time from the start of the process and includes what a framework compiles. Sinter's program is
+compiled ahead, in the time under "compile".
 """
 GROUPS = [("Inference, fp32", lambda row: row.kind == "infer" and row.precision == "fp32"),
           ("Inference, bf16", lambda row: row.kind == "infer" and row.precision == "bf16"),
@@ -112,7 +114,8 @@ class Report:
                                                 ("memory at most, MiB", "bytes", 2**-20, 0)):
             self.say(f"\n{title:<34}{columns}")
             for result in self.measured():
-                cells = "".join(f" {self.figure(getattr(result, attribute).get(side), scale, digits):>13}"
+                values = getattr(result, attribute)
+                cells = "".join(f" {self.figure(values.get(side), scale, digits):>13}"
                                 for side in ["sinter", *peers.PEERS])
                 self.say(f"{result.row.name:<34}{cells}")
         columns = "".join(f" {name:>13}" for name in peers.PEERS.values())
@@ -121,8 +124,8 @@ class Report:
             cells = "".join(f" {self.figure(result.peerCompileS.get(peer), 1, 2):>13}"
                             for peer in peers.PEERS)
             numbers = result.numbers
-            self.say(f"{result.row.name:<34} {self.figure(numbers.get('compileS'), 1, 2):>13}{cells}"
-                     f" {self.figure(numbers.get('binaryBytes'), 2**-20, 1):>13}")
+            self.say(f"{result.row.name:<34} {self.figure(numbers.get('compileS'), 1, 2):>13}"
+                     f"{cells} {self.figure(numbers.get('binaryBytes'), 2**-20, 1):>13}")
 
     @staticmethod
     def figure(value, scale, digits):
@@ -160,7 +163,8 @@ class Report:
         for result in self.results:
             versions.update(result.versions)
         lines = ["# Benchmarks on the CPU", "", f"Measured on {date}.", "",
-                 *(f"- {line}" for line in self.machine), *(f"- {peers.PEERS[peer]} {version}" for peer, version in sorted(versions.items())),
+                 *(f"- {line}" for line in self.machine),
+                 *(f"- {peers.PEERS[peer]} {text}" for peer, text in sorted(versions.items())),
                  "", METHOD.format(steps=peers.FIRST_STEPS, **rows.TOLERANCE)]
         lines += [f"- {line}" for line in self.means()]
         for title, isIn in GROUPS:
@@ -168,7 +172,8 @@ class Report:
             if found:
                 lines += ["", f"## {title}", "", *self.speeds(found), "", *self.costRows(found)]
         if self.failed:
-            lines += ["", "## Failed", "", *(f"- {name}: {why}" for name, why in self.failed.items())]
+            lines += ["", "## Failed", ""]
+            lines += [f"- {name}: {why}" for name, why in self.failed.items()]
         if self.leftOut:
             lines += ["", "## Left out", "", *(f"- {what}" for what in self.leftOut)]
         return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
+    check_report.py rows                          which rows there are
     check_report.py stand-ins FOLDER              all sides are stand-ins
     check_report.py programs FOLDER BIN MODELS    ours are programs; a peer is a stand-in
 """
@@ -17,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, ".."))
 import measure
 from report import Report
-from rows import Row
+from rows import Row, allRows, chooseRows, goalOf
 
 RATES = measure.Rates("""cpu     this machine's
 device cpu
@@ -34,6 +35,18 @@ device cpu
 device sim:0
   L1 reads: 1.0 GB/s
 """)
+
+
+def rows():
+    def show(title, chosen):
+        print(title, "; ".join(f"{row.name} {goalOf(row)}" for row in chosen))
+    print("names are distinct:", len({row.name for row in allRows()}) == len(allRows()))
+    show("quick:", chooseRows("", True, None))
+    show("quick lstm train:", chooseRows("lstm train", True, None))
+    show("lstm:", chooseRows("lstm", False, None))
+    show("lstm, 2 threads:", chooseRows("lstm", False, 2))
+    show("bert-base bf16:", [row for row in chooseRows("bert-base", False, None)
+                             if row.precision == "bf16"])
 
 
 def command(folder, name, times, error, *options):
@@ -98,8 +111,8 @@ def programs(folder, bin_, models):
         numbers, program = measure.compileRow(row, bin_, folder)
         measure.addFloor(numbers, row, RATES)
         others = {"openvino": functools.partial(start, folder, "openvino", "1", 0)}
-        result = measure.measureRow(row, functools.partial(measure.startOurs, row, bin_, folder, program),
-                                    others if row.kind == "infer" else {}, 2, 0.001)
+        ours = functools.partial(measure.startOurs, row, bin_, folder, program)
+        result = measure.measureRow(row, ours, others if row.kind == "infer" else {}, 2, 0.001)
         result.numbers = numbers
         report.add(result)
         print(row.name, "rounds", {name: len(times) for name, times in result.times.items()},
@@ -109,5 +122,6 @@ def programs(folder, bin_, models):
 
 
 if __name__ == "__main__":
-    os.makedirs(sys.argv[2], exist_ok=True)
-    {"stand-ins": standIns, "programs": programs}[sys.argv[1]](*sys.argv[2:])
+    if len(sys.argv) > 2:
+        os.makedirs(sys.argv[2], exist_ok=True)
+    {"rows": rows, "stand-ins": standIns, "programs": programs}[sys.argv[1]](*sys.argv[2:])
