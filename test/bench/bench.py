@@ -82,7 +82,7 @@ def install(python, package):
 
 
 def preparePeers(folder, report):
-    """{name of a peer: None, or why it is left out}, and their Python."""
+    """The names of the peers that are there, and their Python; reports why others are not."""
     python, reasons = os.path.join(folder, "venv", "bin", "python3"), {}
     try:
         if not os.path.exists(python):

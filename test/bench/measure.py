@@ -10,6 +10,7 @@ after the other, and stay alive; then rounds alternate between them. A side is a
 import json
 import os
 import queue
+import re
 import statistics
 import subprocess
 import threading
@@ -275,8 +276,9 @@ def product(dims):
 def run(command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise SideError(f"{os.path.basename(command[0])}: {lines[0] if lines else done.returncode}")
+        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        line = next((line for line in lines if re.search(r"\b(error|ERROR):", line)), lines[-1])
+        raise SideError(f"{os.path.basename(command[0])}: {line}")
     return done.stdout
 
 

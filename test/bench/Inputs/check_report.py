@@ -3,6 +3,7 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     check_report.py rows                          which rows there are
+    check_report.py absent FOLDER                 what is not installed is left out
     check_report.py stand-ins FOLDER              all sides are stand-ins
     check_report.py programs FOLDER BIN MODELS    ours are programs; a peer is a stand-in
 """
@@ -16,6 +17,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, ".."))
+import bench
 import measure
 from report import Report
 from rows import Row, allRows, chooseRows, goalOf
@@ -47,6 +49,17 @@ def rows():
     show("lstm, 2 threads:", chooseRows("lstm", False, 2))
     show("bert-base bf16:", [row for row in chooseRows("bert-base", False, None)
                              if row.precision == "bf16"])
+
+
+def absent(folder):
+    def install(_, package):
+        measure.run([sys.executable, "-c",
+                     f"import sys; print('WARNING: old'); sys.exit('ERROR: no {package} here')"])
+    python = os.path.join(folder, "venv", "bin", "python3")
+    os.makedirs(os.path.dirname(python))
+    open(python, "w").close()
+    bench.install, bench.hasModule = install, lambda _, name: name == "openvino"
+    print("present:", sorted(bench.preparePeers(folder, Report())[0]))
 
 
 def command(folder, name, times, error, *options):
@@ -124,4 +137,4 @@ def programs(folder, bin_, models):
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         os.makedirs(sys.argv[2], exist_ok=True)
-    {"rows": rows, "stand-ins": standIns, "programs": programs}[sys.argv[1]](*sys.argv[2:])
+    {"rows": rows, "absent": absent, "stand-ins": standIns, "programs": programs}[sys.argv[1]](*sys.argv[2:])
