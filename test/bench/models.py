@@ -228,7 +228,8 @@ NETWORKS = {
     "convnext-t": Network(ConvNextTiny, IMAGE),
     "unet": Network(UNet, (3, 128, 128), 0, 3, (128, 128)),
     "vit-b": Network(lambda: networks.make("vit"), IMAGE),
-    "bert-base": Network(Classifier, (128,), 30522, 2),
+    "bert-base": Network(lambda: networks.make("bert"), (128,), 30522),
+    "bert-base train": Network(Classifier, (128,), 30522, 2),
     "gpt2": Network(lambda: networks.make("gpt2"), (128,), WORDS, WORDS, (128,), True),
     "gpt2-decode": Network(lambda: Decoder(WORDS, 1024, 768, 12, 12), (1,), WORDS, isTied=True),
     "smollm2": Network(SmolLm2, (128,), 49152, 49152, (128,), True),
@@ -238,9 +239,14 @@ NETWORKS = {
 }
 
 
+def find(network, kind):
+    """What is trained may have another head."""
+    return NETWORKS.get(f"{network} {kind}") or NETWORKS[network]
+
+
 def draw(network, kind, batch):
     """{name: tensor}: inputs, in the order of forward(), and in training the labels."""
-    own, generator = NETWORKS[network], torch.Generator().manual_seed(2)
+    own, generator = find(network, kind), torch.Generator().manual_seed(2)
 
     def tensor(shape, words):
         return (torch.randint(0, words, shape, generator=generator) if words
@@ -256,11 +262,11 @@ def draw(network, kind, batch):
     return found
 
 
-def make(network):
+def make(network, kind):
     """The module with its weights: distinct scales and shifts of norms, small tables, statistics
     that fit the activations."""
     torch.manual_seed(1)
-    model = NETWORKS[network].make()
+    model = find(network, kind).make()
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     with torch.no_grad():
         for module in model.modules():
@@ -280,7 +286,7 @@ def make(network):
 
 
 def export(folder, network, kind):
-    model, base = make(network), os.path.join(folder, f"{network}-{kind}")
+    model, base = make(network, kind), os.path.join(folder, f"{network}-{kind}")
     isFixed = network in rows.FIXED
     inputs = draw(network, "infer", 1 if isFixed else 2)
     training = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
@@ -292,7 +298,7 @@ def export(folder, network, kind):
     torch.save(model.state_dict(), base + ".pt")
     tables = sum(module.weight.numel() for name, module in model.named_modules()
                  if isinstance(module, nn.Embedding)
-                 and not (NETWORKS[network].isTied and name == "word"))
+                 and not (find(network, kind).isTied and name == "word"))
     with open(base + ".json", "w") as file:
         json.dump({"table_elements": tables}, file)
 

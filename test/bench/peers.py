@@ -82,7 +82,7 @@ class Torch:
         torch.set_num_interop_threads(1)
         self.torch, self.row, self.isCompiled = torch, row, isCompiled
         self.version = torch.__version__
-        module = models.NETWORKS[row.network].make()
+        module = models.find(row.network, row.kind).make()
         module.load_state_dict(torch.load(model + ".pt"))
         tensors = [torch.from_numpy(array) for array in feeds.values()]
         if tensors[0].dim() == 4:
@@ -91,8 +91,10 @@ class Torch:
         if isCompiled:
             if not hasattr(torch, "compile"):
                 raise Missing(f"PyTorch {self.version} has no torch.compile")
-            import torch._inductor.config as config
-            config.freezing = row.kind == "infer"
+            import torch._dynamo.config
+            import torch._inductor.config
+            torch._inductor.config.freezing = row.kind == "infer"
+            torch._dynamo.config.allow_rnn = True
         (self.train if row.kind == "train" else self.infer)(module, tensors)
 
     def autocast(self):
