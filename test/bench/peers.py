@@ -40,7 +40,7 @@ class OnnxRuntime:
     def __init__(self, row, model, feeds):
         import onnxruntime
         if row.kind == "train":
-            raise Missing("ONNX Runtime's package for training is not on PyPI any more")
+            raise Missing("ONNX Runtime on PyPI does not train")
         if row.precision != "fp32":
             raise Missing(f"ONNX Runtime has no {row.precision} on the CPU")
         self.version, self.feeds = onnxruntime.__version__, feeds
