@@ -315,7 +315,9 @@ unsigned EventWriter::write(StringRef symbol, StringRef text, unsigned pid) {
   std::vector<const OpText *> commands = commandsOf(ops, buffers);
   // A profile is of one program; its last command has the last time.
   const std::vector<double> &micros = program_.commandMicros;
-  const bool isProfiled = micros.size() == commands.size();
+  const bool isProfiled =
+      micros.size() == commands.size() &&
+      (program_.profiledEntry.empty() || symbol == program_.profiledEntry);
   unsigned numPlaces = 1;
   std::set<std::pair<unsigned, unsigned>> streams; // (place, stream)
   for (const OpText *op : commands) {
@@ -395,7 +397,8 @@ std::vector<PlannedProgram> compiler::plannedPrograms(const Trace &trace) {
     if (StringRef(text).starts_with("exec.program")) {
       std::vector<OpText> ops = readOps(text);
       std::map<unsigned, Buffer> buffers;
-      programs.push_back({commandsOf(ops, buffers).size(), inputsOfHead(text)});
+      programs.push_back(
+          {symbol, commandsOf(ops, buffers).size(), inputsOfHead(text)});
     }
   return programs;
 }

@@ -23,6 +23,7 @@ void writeTraceEvents(const PageProgram &program, llvm::raw_ostream &os);
 
 /// A planned program of a trace.
 struct PlannedProgram {
+  std::string name;
   size_t numCommands = 0;
   InputSizes inputs;
 };

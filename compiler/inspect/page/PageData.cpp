@@ -155,6 +155,13 @@ void ProgramWriter::write(const PageProgram &program) {
   out_.attribute("kernels", json::Object(program.kernels));
   if (!program.commandMicros.empty())
     out_.attribute("command_us", json::Array(program.commandMicros));
+  if (!program.bodyMicros.empty())
+    out_.attributeObject("body_us", [&] {
+      for (const auto &[scan, micros] : program.bodyMicros)
+        out_.attribute(std::to_string(scan), json::Array(micros));
+    });
+  if (!program.profiledEntry.empty())
+    out_.attribute("profiled", utf8(program.profiledEntry));
   if (!program.trace.devices.empty())
     out_.attributeArray("devices", [&] {
       for (const std::string &name : program.trace.devices)
@@ -225,6 +232,8 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
     return "has no traceEvents; --trace-events=FILE of sinter-run or of a "
            "trainer writes them";
   profile.inputs = inputSizes(*object);
+  if (const json::Object *program = object->getObject("otherData"))
+    profile.entry = program->getString("entry").value_or("").str();
   std::vector<double> &micros = profile.micros;
   // More commands than any program has; a damaged file may name any number.
   constexpr int64_t kMostCommands = 1 << 22;
@@ -246,14 +255,26 @@ std::string compiler::readProfile(StringRef text, Profile &profile) {
       counts.resize(*command + 1);
     }
     micros[*command] += *time;
-    // The commands of a scan in all trips are parts of one run.
-    counts[*command] += args->getInteger("trip").value_or(0) == 0 &&
-                        args->getInteger("in_body").value_or(0) == 0;
+    // The commands of a scan in all trips are parts of one run. Outside of
+    // scans events have neither number.
+    const int64_t inBody = args->getInteger("in_body").value_or(0),
+                  trip = args->getInteger("trip").value_or(0);
+    counts[*command] += trip == 0 && inBody == 0;
+    if (inBody < 0 || inBody >= kMostCommands)
+      return "has a command in a scan whose number is out of range";
+    if (args->get("in_body") || args->get("trip")) {
+      std::vector<double> &body = profile.bodies[*command];
+      body.resize(std::max<size_t>(body.size(), inBody + 1));
+      body[inBody] += *time;
+    }
   }
   if (micros.empty())
     return "has no event of a command";
   for (auto [time, count] : llvm::zip(micros, counts))
     time = count ? time / count : 0;
+  for (auto &[command, body] : profile.bodies)
+    for (double &time : body)
+      time = counts[command] ? time / counts[command] : 0;
   return "";
 }
 

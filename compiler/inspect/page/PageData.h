@@ -23,6 +23,9 @@ struct PageProgram {
   /// The mean microseconds of each command of the program that was profiled;
   /// empty without a profile.
   std::vector<double> commandMicros;
+  /// Of each command in the body of a scan, by the scan's number.
+  std::map<uint32_t, std::vector<double>> bodyMicros;
+  std::string profiledEntry; // "" if the profile does not say
   /// Numbers of nodes that the page can show as colors: {title: {node: n}}.
   llvm::json::Object overlays;
 
@@ -53,7 +56,12 @@ using InputSizes = std::vector<std::vector<int64_t>>;
 
 /// What was measured of one program.
 struct Profile {
-  std::vector<double> micros; // the mean of each command
+  std::vector<double> micros; // the mean of each command; a scan's is the sum
+                              // of its body's
+  /// Of each command in the body of a scan, all trips of a run together; by the
+  /// scan's number.
+  std::map<uint32_t, std::vector<double>> bodies;
+  std::string entry; // of the times; "" if the file does not say
   /// Of the program that was profiled; nothing if the file does not say.
   std::optional<InputSizes> inputs;
 };

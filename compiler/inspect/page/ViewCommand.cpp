@@ -131,6 +131,45 @@ static std::string idleOption(const ViewOptions &view, const Options &options) {
   return "";
 }
 
+// What all calls of each kernel do, as 'kernels' counts them. The page names
+// library calls and copies after their nodes: those of the same nodes, as a
+// product and its gradients, are one line with the sums of them.
+static void addWork(const sinter_artifact &artifact, PageProgram &program) {
+  struct Work {
+    std::string kind; // of a kernel
+    double flops = 0, read = 0, written = 0;
+  };
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *kinds = manifest.getObject("kernels");
+  std::map<std::string, Work> all;
+  for (const sinter_entry &entry : entries(artifact))
+    for (const auto &[command, flops] :
+         llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
+      std::string name = targetName(artifact, command).str();
+      const bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
+      if (!isLaunch) {
+        llvm::SmallVector<StringRef> nodes;
+        StringRef(command.label).split(nodes, ',', -1, false);
+        name += " " + llvm::join(nodes, ", ");
+      }
+      Work &work = all[name];
+      if (isLaunch)
+        work.kind = kernelText(kinds, artifact, name, "kernel");
+      const CommandBytes bytes = commandBytes(command);
+      work.flops += flops.total();
+      work.read += static_cast<double>(bytes.read * command.trips);
+      work.written += static_cast<double>(bytes.written * command.trips);
+    }
+  for (const auto &[name, work] : all) {
+    json::Object facts{{"bytes read", work.read},
+                       {"bytes written", work.written},
+                       {"FLOPs", work.flops}};
+    if (!work.kind.empty())
+      facts["kind"] = work.kind;
+    program.kernels[utf8(name)] = std::move(facts);
+  }
+}
+
 // The x86 code of the kernels, and what is known of each.
 static int addMachineCode(Compilation &compilation, PageProgram &program) {
   CompiledProgram compiled;
@@ -143,32 +182,10 @@ static int addMachineCode(Compilation &compilation, PageProgram &program) {
         kExitFailed);
   const sinter_artifact &artifact = *(*jit)->artifact();
   KernelCode code(artifact, compiled.objects);
-  for (const KernelView &view : kernelViews(artifact)) {
-    program.kernels[view.name] =
-        json::Object{{"kind", view.kind},
-                     {"bytes read", view.bytesRead},
-                     {"bytes written", view.bytesWritten},
-                     {"FLOPs", view.flops.total()}};
+  for (const KernelView &view : kernelViews(artifact))
     if (std::string text = code.x86(*view.kernel); !text.empty())
       program.code["asm"][view.name] = std::move(text);
-  }
-  // The page names calls after their nodes. Those of the same nodes, as a
-  // product and its gradients, are one line with the sums of them.
-  struct Work {
-    double flops = 0, read = 0, written = 0;
-  };
-  std::map<std::string, Work> calls;
-  for (const KernelView &view : callViews(artifact)) {
-    Work &work = calls[view.kind + " " + llvm::join(view.nodes, ", ")];
-    work.flops += view.flops.total();
-    work.read += view.bytesRead;
-    work.written += view.bytesWritten;
-  }
-  for (const auto &[name, work] : calls)
-    program.kernels[utf8(name)] =
-        json::Object{{"bytes read of all uses", work.read},
-                     {"bytes written of all uses", work.written},
-                     {"FLOPs of all uses", work.flops}};
+  addWork(artifact, program);
   return kExitDone;
 }
 

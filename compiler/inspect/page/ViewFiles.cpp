@@ -66,7 +66,8 @@ int compiler::readProfileFile(const std::string &path, PageProgram &program) {
       " does not have; use the compile options of the profiled run";
   std::vector<PlannedProgram> planned = plannedPrograms(program.trace);
   llvm::erase_if(planned, [&](const PlannedProgram &each) {
-    return each.numCommands != profile.micros.size();
+    return each.numCommands != profile.micros.size() ||
+           (!profile.entry.empty() && each.name != profile.entry);
   });
   if (planned.empty())
     return inspectError(shown(path) + ": is of a program with " +
@@ -84,6 +85,8 @@ int compiler::readProfileFile(const std::string &path, PageProgram &program) {
         sizesText(*profile.inputs) + ", which " + shown(program.title) + " (" +
         sizesText(planned.front().inputs) + ")" + advice);
   program.commandMicros = std::move(profile.micros);
+  program.bodyMicros = std::move(profile.bodies);
+  program.profiledEntry = profile.entry;
   return kExitDone;
 }
 

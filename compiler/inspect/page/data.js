@@ -113,6 +113,8 @@ class Program {
     this.kernelFacts = data.kernels || {};
     this.overlays = data.overlays || {};
     this.commandMicros = data.command_us || [];
+    this.bodyMicros = data.body_us || {};
+    this.profiled = data.profiled || '';
     this.devices = data.devices || [];
     for (const step of this.steps)
       for (const change of step.changes)
@@ -246,10 +248,32 @@ class Program {
 
   // The planned programs, with the commands and buffers of each.
   plans() {
-    if (!this.planned)
+    if (!this.planned) {
       this.planned = this.symbols(this.steps.length - 1).filter(s => s.kind === 'exec.program')
         .map(s => new Plan(s.name, this.ops(s.name, this.steps.length - 1), this.commandMicros, this.devices));
+      this.linkBodies();
+    }
     return this.planned;
+  }
+
+  // The programs that scans run in each trip get their runs and times. A profile
+  // that does not name its program is of the one with as many commands.
+  linkBodies() {
+    const bySymbol = new Map(this.planned.map(plan => [plan.symbol, plan]));
+    const scans = this.planned.flatMap(plan => plan.commands.filter(command => command.body).map(command => ({plan, command, body: bySymbol.get(command.body)})))
+      .filter(({body}) => body);
+    const bodies = new Set(scans.map(({body}) => body));
+    for (const plan of this.planned)
+      if (bodies.has(plan) || this.profiled && plan.symbol !== this.profiled)
+        plan.micros = [];
+    bodies.forEach(body => { body.runs = 0; });
+    for (const {plan, command, body} of scans) {
+      body.runs += command.trips;
+      body.scan = {plan, command};
+      const micros = plan.micros.length ? this.bodyMicros[command.index] : null;
+      if (micros && micros.length === body.commands.length)
+        body.micros = micros.map((time, i) => time + (body.micros[i] || 0));
+    }
   }
 
   // All generated kernels, and the library calls and copies one by one:
@@ -262,7 +286,7 @@ class Program {
       plan.commands.forEach((command, index) => {
         const {name} = command;
         if (!byName.has(name))
-          byName.set(name, {name, label: command.label, isGenerated: command.op.kind === 'exec.launch', nodes: new Set(), computes: new Set(), commands: []});
+          byName.set(name, {name, label: command.label, isGenerated: command.op.kind === 'exec.launch', isScan: Boolean(command.body), nodes: new Set(), computes: new Set(), commands: []});
         const kernel = byName.get(name);
         kernel.commands.push({plan, index, command});
         command.op.nodes.forEach(node => kernel.nodes.add(node));
@@ -282,6 +306,8 @@ class Plan {
   constructor(symbol, ops, micros, devices) {
     this.symbol = symbol;
     this.devices = devices;
+    this.runs = 1; // of the body of a scan: trips
+    this.scan = null; // of such a body: {plan, command}
     this.commands = [];
     this.buffers = new Map(); // by the id of exec.buffer
     for (const op of ops)
@@ -317,11 +343,14 @@ class Plan {
   addCommand(op) {
     const index = this.commands.length;
     const reads = (op.text.split('->')[0].match(/%/g) || []).length;
-    const name = op.kind === 'exec.launch' ? /@(?:"([^"]*)"|([\w$.-]+))/.exec(op.text) : null;
+    const symbol = ['exec.launch', 'exec.scan'].includes(op.kind) ? /@(?:"([^"]*)"|([\w$.-]+))/.exec(op.text) : null;
+    const name = op.kind === 'exec.launch' ? symbol : null;
     const target = name ? name[1] || name[2] : op.kind.replace(/^exec\./, '');
     const more = op.computes.length > 1 ? ` +${op.computes.length - 1}` : '';
     const command = {op, index, target, reads: [], writes: [],
                      name: name ? target : `${target} ${op.computes.map(readable).join(', ')}`,
+                     body: op.kind === 'exec.scan' && symbol ? symbol[1] || symbol[2] : '', // the program of each trip
+                     trips: Number(/ trips (\d+)/.exec(op.text)?.[1] ?? 1),
                      label: name ? target : `${target} ${readable(op.computes[0] || '')}${more}`};
     op.operands.forEach(([id], k) => {
       const buffer = this.buffers.get(id);
@@ -334,6 +363,12 @@ class Plan {
       (k < reads ? command.reads : command.writes).push(buffer);
     });
     this.commands.push(command);
+  }
+
+  // The command's program and number, as 'plan' prints them: "@step command 3",
+  // "@step command 6.1" in the body of a scan.
+  placeOf(index) {
+    return this.scan ? `${this.scan.plan.placeOf(this.scan.command.index)}.${index}` : `@${this.symbol} command ${index}`;
   }
 
   // "sim:0"; "device 0" if its name is not known.

@@ -12,18 +12,19 @@ class KernelPanes {
     const {program} = this.app.side;
     const filter = byId('kernelFilter').value.toLowerCase();
     const timeOf = kernel => kernel.commands.reduce((sum, {plan, index}) => sum + (plan.micros[index] || 0), 0);
-    const kernels = program.kernels();
+    const kernels = program.kernels().filter(kernel => !kernel.isScan); // its commands do the work
+    const callsOf = kernel => kernel.commands.reduce((sum, {plan}) => sum + plan.runs, 0);
     const hasTimes = kernels.some(timeOf);
     const rows = kernels.filter(kernel => !filter || kernel.name.toLowerCase().includes(filter) || [...kernel.computes].some(name => name.toLowerCase().includes(filter)));
     if (hasTimes)
       rows.sort((a, b) => timeOf(b) - timeOf(a));
-    const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'uses'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
+    const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'calls'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
     for (const kernel of rows) {
       const nodes = [...kernel.computes];
       const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${typeof value === 'number' ? compact.format(value) : value}`).join(', ');
       table.append(element('tr', {onclick: () => this.app.showKernel(kernel.name)},
                            element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
-                           element('td', {class: 'number'}, String(kernel.commands.length)),
+                           element('td', {class: 'number'}, String(callsOf(kernel))),
                            hasTimes ? element('td', {class: 'number'}, timeOf(kernel).toFixed(1)) : null,
                            element('td', {class: 'faint'}, nodes.slice(0, 6).map(nodeText).join(', ') + (nodes.length > 6 ? ` and ${nodes.length - 6} more` : ''))));
     }
@@ -35,7 +36,7 @@ class KernelPanes {
   fillCode() {
     const {program} = this.app.side, name = byId('kernel').value;
     const kernel = program.kernels().find(each => each.name === name);
-    byId('codeNodes').replaceChildren(...(kernel ? [...kernel.nodes].slice(0, MOST_LISTED).flatMap(node => [nodeLink(this.app, node), ' ']) : []));
+    byId('codeNodes').replaceChildren(...(kernel ? [...kernel.computes].slice(0, MOST_LISTED).flatMap(name => [nodeLink(this.app, name), ' ']) : []));
     const forms = Object.keys(program.code).filter(form => program.code[form][name] !== undefined);
     if (program.versions.has(name))
       forms.unshift('ir');
@@ -52,7 +53,7 @@ class KernelPanes {
     const kernel = this.app.side.program.kernels().find(each => each.name === name);
     return !kernel ? '' : kernel.isGenerated ? 'The trace has no code of kernels; sinter-inspect view MODEL has.'
       : ['A library call or a copy: no code is generated for it.', ...kernel.commands.map(({plan, index, command}) =>
-        `\n@${plan.symbol} command ${index}:\n${shown(command.op.line)}`)].join('\n');
+        `\n${plan.placeOf(index)}:\n${shown(command.op.line)}`)].join('\n');
   }
 
   irOf(symbol) {

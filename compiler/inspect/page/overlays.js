@@ -89,9 +89,8 @@ class Overlay {
     if (kind === 'time')
       for (const leaf of graph.leaves)
         for (const {plan, command} of commandsOf(leaf, program, graph, symbol))
-          if (plan.micros.length) {
+          if (plan.micros.length && (graph.isPlan || !command.body)) // the body of a scan has its time
             timeOf.set(leaf, (timeOf.get(leaf) || 0) + plan.micros[command.index]);
-          }
     for (const leaf of graph.leaves)
       this.values.set(leaf, this.valueOf(leaf, side, timeOf));
     this.most = this.isSum ? Math.max(...this.values.values(), 0) : 0;

@@ -168,7 +168,7 @@ function fillKernelsOf(app, pane) {
   pane.append(element('h2', {}, 'Kernels and library calls'));
   pane.append(listOf(found, ({plan, command}) => [
     element('a', {onclick: () => app.showKernel(command.name)}, shown(command.target)),
-    element('span', {class: 'faint'}, `  @${plan.symbol} command ${command.index}`),
+    element('span', {class: 'faint'}, `  ${plan.placeOf(command.index)}`),
     plan.micros.length ? element('span', {class: 'faint'}, `, ${plan.micros[command.index].toFixed(1)} us`) : null]));
 }
 
@@ -208,9 +208,9 @@ function fillHistory(app, pane, program) {
 
 // Of a remark about two ops: the nodes of the one that is not selected.
 function otherNodes(remark, names) {
-  if (!remark.others.length)
-    return '';
   const others = remark.nodes.some(name => names.has(name)) ? remark.others : remark.nodes;
+  if (!remark.others.length || !others.length) // the other op may have no node
+    return '';
   return ` with ${nodeText(others[0])}${others.length > 1 ? ` and ${others.length - 1} more` : ''}:`;
 }
 

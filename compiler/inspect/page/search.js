@@ -48,6 +48,12 @@ class Search {
       if (rank >= 0)
         found.push({rank, label: leaf.label, names: computes.slice(0, 4).map(nodeText).join(', '), go: () => this.app.select(side, leaf)});
     }
+    // Commands of other programs, as those in the body of a scan.
+    if (side.graph.isPlan)
+      for (const plan of side.program.plans())
+        for (const command of plan.commands)
+          if (plan.symbol !== side.symbol && command.op.kind === 'exec.launch' && command.target.toLowerCase().includes(text))
+            found.push({rank: 3, label: command.target, names: plan.placeOf(command.index), go: () => this.app.selectCommand(plan, command)});
     found.sort((a, b) => a.rank - b.rank);
     for (const [name, number] of side.program.removals())
       if (!seen.has(name) && readable(name).toLowerCase().includes(text))
