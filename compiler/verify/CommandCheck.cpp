@@ -41,6 +41,14 @@ static bool endsWith(const std::vector<char> &value,
          std::equal(slice.rbegin(), slice.rend(), value.rbegin());
 }
 
+/// Whether a slice may hold the truth values of `operand`, which library calls
+/// pack.
+static bool isPacked(Value operand, const std::vector<char> &value,
+                     const std::vector<char> &slice) {
+  return ir::tensorType(operand).getElementType().isInteger(1) &&
+         value.size() > slice.size() && value.size() / 8 <= slice.size();
+}
+
 CommandCheck::CommandCheck(func::FuncOp function, const CommandFusions &fusions,
                            const sinter_artifact &artifact,
                            llvm::ArrayRef<Tensor> arguments)
@@ -77,7 +85,7 @@ DeviceFinding CommandCheck::describe(const sinter_entry &entry,
                                      const std::string &text) {
   const sinter_command &row = entry.commands[command];
   DeviceFinding finding{what.str(), "", "", row.label, text};
-  finding.command = std::to_string(command) + " of " + entry.name;
+  finding.command = fusions[command].number + " of " + entry.name;
   switch (row.kind) {
   case SINTER_CMD_LAUNCH:
     finding.name = artifact.kernels[row.launch.kernel].name;
@@ -105,7 +113,7 @@ DeviceFinding CommandCheck::planFinding(const sinter_entry &entry,
     if (isWrittenBy(entry.commands[k], slice)) {
       std::string name = entry.commands[k].label;
       return describe(entry, before < entry.numCommands ? before : k, "plan",
-                      text + "; command " + std::to_string(k) + " (" +
+                      text + "; command " + fusions[k].number + " (" +
                           shown(name) + ") wrote there last");
     }
   return describe(entry, before < entry.numCommands ? before : 0, "plan",
@@ -135,7 +143,7 @@ DeviceFinding CommandCheck::changedOperand(const ObservedCommand &command,
                        operand + " does not hold the value that was computed "
                                  "for it");
   const std::string since = " has changed since command " +
-                            std::to_string(*producer) +
+                            fusions[*producer].number +
                             " computed it, and the plan lets no command write "
                             "there: ";
   return describe(command.entry, command.index, "kernel",
@@ -160,14 +168,11 @@ CommandCheck::checkOperands(const ObservedCommand &command, Operation *fusion) {
     std::vector<char> bytes;
     if (std::string wrong = command.read(k, bytes); !wrong.empty())
       return describe(command.entry, command.index, "device", wrong);
-    // Truth values that library calls keep are packed.
-    bool isRight =
-        isLaunch ? bytes.size() != operands[k].size() || bytes == operands[k]
-                 : llvm::any_of(operands, [&](const std::vector<char> &value) {
-                     return endsWith(value, bytes) ||
-                            (value.size() > bytes.size() &&
-                             value.size() / 8 <= bytes.size());
-                   });
+    bool isRight = isLaunch &&
+                   (bytes.size() != operands[k].size() || bytes == operands[k]);
+    for (size_t i = 0; !isLaunch && i < operands.size(); ++i)
+      isRight |= endsWith(operands[i], bytes) ||
+                 isPacked(fusion->getOperand(i), operands[i], bytes);
     if (!isRight)
       return changedOperand(command, k,
                             isLaunch ? producerOf(fusion->getOperand(k))

@@ -20,6 +20,7 @@ namespace sinter::compiler {
 /// trip.
 struct CommandFusion {
   mlir::Operation *fusion = nullptr; // null for copies, fills and events
+  std::string number;                // as 'plan' has it: "3", "6.1, trip 2"
   ir::ScanCallOp scan = nullptr;     // if the command is in its body
   int64_t trip = 0;
   bool beginsTrip = false, endsTrip = false;

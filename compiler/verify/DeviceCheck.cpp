@@ -81,14 +81,20 @@ public:
     llvm::StringMap<ir::ScanCallOp> scans; // by body
     graph.walk([&](ir::ScanCallOp scan) { scans[scan.getBody()] = scan; });
     auto add = [&](exec::ProgramOp program, CommandFusions &list) {
-      for (Operation &op : program.getBody().front())
-        if (isa<exec::CommandOpInterface>(op) && !isa<exec::ScanOp>(op))
+      unsigned number = 0;
+      for (Operation &op : program.getBody().front()) {
+        if (!isa<exec::CommandOpInterface>(op))
+          continue;
+        const std::string text = std::to_string(number++);
+        if (auto scan = dyn_cast<exec::ScanOp>(op))
+          addTrips(scan, scans.lookup(scan.getBody()), fusions[scan.getBody()],
+                   text, list);
+        else
           list.push_back({isComputed(op)
                               ? numbered.lookup(numberOf(op.getLoc()))
-                              : nullptr});
-        else if (auto scan = dyn_cast<exec::ScanOp>(op))
-          addTrips(scan, scans.lookup(scan.getBody()), fusions[scan.getBody()],
-                   list);
+                              : nullptr,
+                          text});
+      }
     };
     for (auto program : planned.getOps<exec::ProgramOp>())
       add(program, fusions[program.getSymName()]);
@@ -141,11 +147,14 @@ public:
 private:
   /// Adds those of `body` for each trip.
   static void addTrips(exec::ScanOp scan, ir::ScanCallOp call,
-                       const CommandFusions &body, CommandFusions &list) {
+                       const CommandFusions &body, const std::string &number,
+                       CommandFusions &list) {
     for (uint64_t trip = 0; trip < scan.getTrips(); ++trip)
       for (size_t i = 0; i < body.size(); ++i)
-        list.push_back({body[i].fusion, call, static_cast<int64_t>(trip),
-                        i == 0, i + 1 == body.size()});
+        list.push_back(
+            {body[i].fusion,
+             number + "." + body[i].number + ", trip " + std::to_string(trip),
+             call, static_cast<int64_t>(trip), i == 0, i + 1 == body.size()});
   }
 
   const sinter_entry *find(StringRef name) {

@@ -171,18 +171,25 @@ bool sinter::rt::hasScans(const sinter_artifact &artifact) {
   return false;
 }
 
+std::string ScanTrip::number() const {
+  std::string text = std::to_string(command);
+  if (isInScan)
+    text += "." + std::to_string(inBody) + ", trip " + std::to_string(trip);
+  return text;
+}
+
 std::vector<ScanTrip> sinter::rt::tripsOf(const sinter_entry &entry) {
   std::vector<ScanTrip> trips;
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
     if (command.kind != SINTER_CMD_SCAN) {
-      trips.push_back({i, 0, 0});
+      trips.push_back({i});
       continue;
     }
     const sinter_scan &scan = *command.scan.params;
     for (int64_t trip = 0; trip < scan.trips; ++trip)
       for (uint32_t j = 0; j < scan.numCommands; ++j)
-        trips.push_back({i, j, trip});
+        trips.push_back({i, j, trip, true});
   }
   return trips;
 }

@@ -14,6 +14,7 @@
 #include "sinter/abi.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sinter::rt {
@@ -34,6 +35,11 @@ struct ScanTrip {
   uint32_t command = 0; // of the table that it comes from
   uint32_t inBody = 0;  // of the body of the scan; 0 outside of scans
   int64_t trip = 0;     // 0 outside of scans
+  bool isInScan = false;
+
+  /// As `sinter-inspect plan` numbers commands: "3", "6.1, trip 2" in the body
+  /// of a scan.
+  std::string number() const;
 };
 /// Of each command of `entry`, which is not expanded, when it is.
 std::vector<ScanTrip> tripsOf(const sinter_entry &entry);

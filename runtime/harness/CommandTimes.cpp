@@ -114,10 +114,10 @@ std::string CommandTimes::traceEvents() const {
     Json args = {{"command", trip.command}};
     if (event.entry != main)
       args["entry"] = entry.source->name;
-    if (trip.inBody > 0)
+    if (entry.source->commands[trip.command].kind == SINTER_CMD_SCAN) {
       args["in_body"] = trip.inBody;
-    if (trip.trip > 0)
       args["trip"] = trip.trip;
+    }
     list.push_back({{"name", command.label},
                     {"cat", commandName(command.kind)},
                     {"ph", "X"},
@@ -198,6 +198,16 @@ CommandTimes::rows(const Ceilings &ceilings,
   return rows;
 }
 
+// As sinter-inspect plan numbers it: "3", "6.1" in the body of a scan.
+std::string CommandTimes::numberOf(const Line &line) {
+  std::string text = std::to_string(line.index);
+  return line.inBody ? text + "." + std::to_string(*line.inBody) : text;
+}
+
+const char *CommandTimes::kernelName(const sinter_command &launch) const {
+  return artifact_.kernels[launch.launch.kernel].name;
+}
+
 template <typename... Values>
 static std::string formatted(const char *form, Values... values) {
   char text[160];
@@ -210,7 +220,7 @@ std::string CommandTimes::table(const Ceilings &ceilings,
   const bool hasMost = !ceilings.levels.empty();
   std::string text = "   share     time us      GB/s";
   text += hasMost ? "   at most" : "";
-  text += flopsOf ? "   TFLOP/s  command\n" : "  command\n";
+  text += flopsOf ? "   TFLOP/s      #  command\n" : "      #  command\n";
   for (const Row &row : rows(ceilings, flopsOf)) {
     const sinter_command &command = *row.line->command;
     text +=
@@ -220,9 +230,12 @@ std::string CommandTimes::table(const Ceilings &ceilings,
           row.mostGbps > 0 ? formatted(" %9.1f", row.mostGbps) : "         -";
     if (flopsOf)
       text += formatted(" %9.3f", row.tflops);
-    text += formatted("  %-7s ", commandName(command.kind));
+    text += formatted("  %5s  %-7s ", numberOf(*row.line).c_str(),
+                      commandName(command.kind));
     if (entries_.size() > 1)
       text += std::string("@") + row.entry->source->name + " ";
+    if (command.kind == SINTER_CMD_LAUNCH)
+      text += std::string(kernelName(command)) + " ";
     text += std::string(command.label) + "\n";
   }
   if (hasMost) {
@@ -259,6 +272,8 @@ std::string CommandTimes::json(const Ceilings &ceilings,
     if (row.line->inBody)
       each["in_body"] = *row.line->inBody;
     each["kind"] = commandName(command.kind);
+    if (command.kind == SINTER_CMD_LAUNCH)
+      each["kernel"] = kernelName(command);
     each["nodes"] = command.label;
     each["us"] = row.us;
     each["share"] = row.share;

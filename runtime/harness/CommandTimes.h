@@ -50,11 +50,14 @@ public:
   /// in the row of its stream, in the process of its device. "otherData" names
   /// the entry that took most time and the sizes of its inputs; events of other
   /// entries have "entry". Events of a scan have its number as "command", and
-  /// those of commands in its body "in_body" and "trip", from 0, which is left
-  /// out.
+  /// those of the commands in its body also "in_body" and "trip", from 0.
   std::string traceEvents() const;
 
 private:
+  struct Line;
+  static std::string numberOf(const Line &line);
+  const char *kernelName(const sinter_command &launch) const;
+
   struct Event {
     uint32_t entry, index;
     uint64_t beginNs, durationNs;

@@ -107,6 +107,27 @@ static bool readNumber(std::string_view text, int64_t least, int64_t &number) {
          number >= least;
 }
 
+/// "7", "6.1" or "6.1, trip 2".
+static bool readCommand(std::string_view text, ScanTrip &command) {
+  constexpr std::string_view kTrip = ", trip ";
+  int64_t number = 0, inBody = 0;
+  const size_t point = text.find('.');
+  command.isInScan = point != std::string_view::npos;
+  if (!readNumber(text.substr(0, point), 0, number) || number >= SINTER_NONE)
+    return false;
+  if (command.isInScan) {
+    text.remove_prefix(point + 1);
+    const size_t trip = text.find(kTrip);
+    if (!readNumber(text.substr(0, trip), 0, inBody) || inBody >= SINTER_NONE ||
+        (trip != std::string_view::npos &&
+         !readNumber(text.substr(trip + kTrip.size()), 0, command.trip)))
+      return false;
+  }
+  command.command = static_cast<uint32_t>(number);
+  command.inBody = static_cast<uint32_t>(inBody);
+  return true;
+}
+
 Result<Injection> sinter::rt::parseInjection(const std::string &text) {
   Injection injection;
   const size_t at = text.rfind('@');
@@ -118,13 +139,10 @@ Result<Injection> sinter::rt::parseInjection(const std::string &text) {
   --injection.step;
   injection.node = text.substr(0, at);
   const size_t colon = injection.node.rfind(':');
-  int64_t command = 0;
   if (colon != std::string::npos &&
-      readNumber(std::string_view(injection.node).substr(colon + 1), 0,
-                 command) &&
-      command < SINTER_NONE) {
+      readCommand(std::string_view(injection.node).substr(colon + 1),
+                  injection.command)) {
     injection.entry = injection.node.substr(0, colon);
-    injection.command = static_cast<uint32_t>(command);
     injection.node.clear();
   }
   return injection;
@@ -145,11 +163,12 @@ static bool isOf(std::string_view label, std::string_view node) {
   }
 }
 
-static bool means(const Injection &injection, const sinter_entry &entry,
-                  uint32_t command) {
-  return injection.node.empty()
-             ? injection.entry == entry.name && injection.command == command
-             : isOf(entry.commands[command].label, injection.node);
+bool NonFiniteFinder::isMeant(uint32_t entry, uint32_t command) const {
+  const sinter_entry &within = artifact_->entries[entry];
+  if (!injection_->node.empty())
+    return isOf(within.commands[command].label, injection_->node);
+  return injection_->entry == within.name &&
+         injection_->command.number() == trips_[entry][command].number();
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,6 +177,7 @@ static bool means(const Injection &injection, const sinter_entry &entry,
 
 Result<NonFiniteFinder>
 NonFiniteFinder::create(const sinter_artifact &artifact,
+                        const sinter_artifact &source,
                         const std::optional<Injection> &injection) {
   if (!artifact.sliceDtypes)
     return Status::invalid("the program does not list the types of its values");
@@ -169,11 +189,12 @@ NonFiniteFinder::create(const sinter_artifact &artifact,
   for (uint32_t i = 0; i < artifact.numEntries; ++i) {
     const sinter_entry &entry = artifact.entries[i];
     std::vector<uint64_t> &first = finder.firstSlice_.emplace_back();
+    finder.trips_.push_back(tripsOf(source.entries[i]));
     for (uint32_t j = 0; j < entry.numCommands; ++j) {
       const sinter_command &command = entry.commands[j];
       first.push_back(slices);
       slices += command.numSlices;
-      if (isThere || !means(*injection, entry, j))
+      if (isThere || !finder.isMeant(i, j))
         continue;
       for (uint32_t k = command.numReads; k < command.numSlices; ++k)
         isThere |= isFloatType(finder.dtypeOf(i, j, k));
@@ -184,7 +205,7 @@ NonFiniteFinder::create(const sinter_artifact &artifact,
         "--inject-nonfinite: no command of the program "
         "computes floats of '" +
         (injection->node.empty()
-             ? injection->entry + ":" + std::to_string(injection->command)
+             ? injection->entry + ":" + injection->command.number()
              : injection->node) +
         "'");
   return finder;
@@ -235,7 +256,7 @@ Status NonFiniteFinder::ran(const RanCommand &command) {
   const sinter_command &what = command.entry.commands[command.index];
   if (injection_ && !isInjected_ && injection_->step == step_ &&
       std::strcmp(command.entry.name, SINTER_ENTRY_REFRESH) != 0 &&
-      means(*injection_, command.entry, command.index))
+      isMeant(entry, command.index))
     SINTER_RETURN_IF_ERROR(inject(command));
   for (uint32_t k = what.numReads; k < what.numSlices; ++k) {
     const uint32_t dtype = dtypeOf(entry, command.index, k);
@@ -302,11 +323,12 @@ Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
                                  const FloatSummary &made) {
   const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
   const sinter_command &what = command.entry.commands[command.index];
-  std::string text =
-      std::string("'") + what.label + "' made " + kindText(made.kinds) +
-      " (element " + std::to_string(made.firstBad) + " of " +
-      std::to_string(made.count) + "; " + rangeText(made) + "), command " +
-      std::to_string(command.index) + " of entry '" + command.entry.name + "'";
+  std::string text = std::string("'") + what.label + "' made " +
+                     kindText(made.kinds) + " (element " +
+                     std::to_string(made.firstBad) + " of " +
+                     std::to_string(made.count) + "; " + rangeText(made) +
+                     "), command " + trips_[entry][command.index].number() +
+                     " of entry '" + command.entry.name + "'";
   if (what.kind == SINTER_CMD_LAUNCH) {
     const char *kernel = artifact_->kernels[what.launch.kernel].name;
     text += std::string(", kernel ") + kernel;

@@ -13,6 +13,7 @@
 #define SINTER_RUNTIME_HARNESS_NONFINITE_H
 
 #include "runtime/exec/CommandWatch.h"
+#include "runtime/exec/ExpandScans.h"
 
 #include <map>
 #include <optional>
@@ -38,22 +39,25 @@ const char *kindText(uint8_t kinds);
 std::string rangeText(const FloatSummary &summary);
 
 /// For tests: makes a NaN in the first result of the commands that compute
-/// `node`, or of command `command` of `entry`, in step `step` (from 0).
+/// `node`, or of one command of `entry`, in step `step` (from 0).
 struct Injection {
   std::string node;
   std::string entry;
-  uint32_t command = 0;
+  ScanTrip command;
   int64_t step = 0;
 };
-/// "conv1@12" or "grad:7@12"; steps count from 1. SINTER_INVALID otherwise.
+/// "conv1@12", "grad:7@12" or, of a command in the body of a scan, "step:6.1,
+/// trip 2@12" ("step:6.1@12": trip 0); steps count from 1, the rest from 0.
+/// SINTER_INVALID otherwise.
 Result<Injection> parseInjection(const std::string &text);
 
 class NonFiniteFinder : public CommandWatch {
 public:
-  /// `artifact` outlives this. SINTER_INVALID if it does not list the dtypes of
-  /// its slices or has no command that `injection` means.
+  /// `artifact` is what runs, `source` the same as it is stored, by which
+  /// commands are numbered. Both outlive this. SINTER_INVALID if it does not
+  /// list the dtypes of its slices or has no command that `injection` means.
   static Result<NonFiniteFinder>
-  create(const sinter_artifact &artifact,
+  create(const sinter_artifact &artifact, const sinter_artifact &source,
          const std::optional<Injection> &injection);
 
   void beginStep(int64_t step);
@@ -76,6 +80,7 @@ private:
 
   Status read(const RanCommand &command, uint32_t slice);
   Status inject(const RanCommand &command);
+  bool isMeant(uint32_t entry, uint32_t command) const;
   Status describe(const RanCommand &command, uint32_t slice,
                   const FloatSummary &made);
   Result<bool> isOverflow(const RanCommand &command, uint32_t slice,
@@ -84,6 +89,7 @@ private:
 
   const sinter_artifact *artifact_ = nullptr;
   std::vector<std::vector<uint64_t>> firstSlice_; // by entry and command
+  std::vector<std::vector<ScanTrip>> trips_;      // the same
   std::optional<Injection> injection_;
   int64_t step_ = 0;
   bool isInjected_ = false;

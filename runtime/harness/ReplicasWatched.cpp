@@ -61,8 +61,9 @@ Status Replicas::run(const sinter_control &control, const StepData &data) {
 
 Status Replicas::makeFinders(const std::optional<Injection> &injection) {
   for (auto &replica : replicas_) {
+    const Program &program = *replica->session->program()->program;
     Result<NonFiniteFinder> finder = NonFiniteFinder::create(
-        replica->session->program()->program->artifact(), injection);
+        program.artifact(), program.source(), injection);
     if (!finder.ok())
       return finder.status();
     replica->finder = std::move(*finder);

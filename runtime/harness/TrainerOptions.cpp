@@ -292,7 +292,7 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        [&o](std::string_view text) { return setCheckNonfinite(o, text); }},
       {"inject-nonfinite", "OP@STEP",
        "for tests: make a NaN in the result of node OP (or of command "
-       "ENTRY:NUMBER)",
+       "ENTRY:NUMBER of the plan)",
        needed, train,
        [&o](std::string_view text) { return setInjection(o, text); }},
       {"json", "", "print JSON", none, eval | info | plan | doctor | bench,

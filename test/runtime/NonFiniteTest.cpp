@@ -50,8 +50,13 @@ TEST_CASE("where to inject", "[nonfinite]") {
   REQUIRE(command.ok());
   CHECK(command->node.empty());
   CHECK(command->entry == "grad");
-  CHECK(command->command == 7);
+  CHECK(command->command.number() == "7");
   CHECK(command->step == 0);
+  CHECK(parseInjection("step:6.1@2")->command.number() == "6.1, trip 0");
+  CHECK(parseInjection("step:6.1, trip 2@2")->command.number() ==
+        "6.1, trip 2");
+  CHECK(parseInjection("step:6.x@2")->node == "step:6.x");
+  CHECK(parseInjection("step:6.1, trip@2")->node == "step:6.1, trip");
   for (const char *text :
        {"", "@", "@1", "conv1", "conv1@", "conv1@0", "conv1@-1", "conv1@1x",
         "conv1@99999999999999999999"})
