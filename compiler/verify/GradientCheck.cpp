@@ -8,12 +8,12 @@
 #include "compiler/base/Text.h"
 #include "compiler/verify/StepCheck.h"
 #include "ir/Locations.h"
+#include "ir/eval/Trips.h"
 #include "passes/ValueBuilder.h"
 #include "passes/autodiff/Gradient.h"
 
 #include "sinter/program_names.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SetVector.h"
@@ -22,7 +22,6 @@
 #include <cmath>
 #include <numeric>
 #include <random>
-#include <set>
 
 using namespace mlir;
 using namespace sinter;
@@ -362,6 +361,79 @@ checkStates(DescentStep &step, const SetVector<Operation *> &path) {
   return std::optional<GradientCheck::Wrong>();
 }
 
+/// The ops that `value` depends on, in its block. MLIR's getBackwardSlice ends
+/// at ops that are isolated from above, as scans are.
+static SetVector<Operation *> opsBehind(Value value) {
+  SetVector<Operation *> found;
+  SmallVector<Value> work = {value};
+  while (!work.empty())
+    if (Operation *op = work.pop_back_val().getDefiningOp();
+        op && found.insert(op))
+      llvm::append_range(work, op->getOperands());
+  return found;
+}
+
+/// One op at a time, on the values that it has in the program. Returns the
+/// results of the block.
+FailureOr<SmallVector<Tensor>>
+GradientCheck::checkBlock(Block &block, ArrayRef<Tensor> arguments,
+                          const SetVector<Operation *> &path, Value loss,
+                          std::optional<Wrong> &wrong) {
+  llvm::DenseMap<Value, Tensor> values;
+  for (auto [argument, value] :
+       llvm::zip_equal(block.getArguments(), arguments))
+    values[argument] = value;
+  EvaluationOptions options;
+  options.observe = [&](Operation *op, ArrayRef<Tensor> results) {
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), results))
+      values[result] = value;
+    if (wrong || !path.contains(op) || op->getNumOperands() == 0 ||
+        !llvm::any_of(op->getOperands(), OpProgram::isFloat))
+      return;
+    std::vector<const void *> key = {
+        op->getName().getAsOpaquePointer(),
+        op->getAttrDictionary().getAsOpaquePointer(),
+        op->getNumRegions() ? op : nullptr};
+    for (Type type : op->getOperandTypes())
+      key.push_back(type.getAsOpaquePointer());
+    if (!seen.insert(key).second)
+      return;
+    SmallVector<Tensor> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(values[operand]);
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      checkBody(scan, operands, wrong);
+    if (!wrong)
+      wrong = checkOp(op, operands, [&](OpResult result) {
+        return Value(result) == loss ||
+               llvm::any_of(result.getUsers(), [&](Operation *user) {
+                 return path.contains(user);
+               });
+      });
+  };
+  return evaluate(block, arguments, options);
+}
+
+/// The ops of the body in the second trip, whose carried values were computed;
+/// of a single trip in that.
+void GradientCheck::checkBody(ir::ScanOp scan, ArrayRef<Tensor> operands,
+                              std::optional<Wrong> &wrong) {
+  Block &body = scan.getBody().front();
+  SetVector<Operation *> path;
+  for (Operation &op : body)
+    path.insert(&op);
+  const int64_t checked = scan.getTrips() > 1 ? 1 : 0;
+  int64_t trip = 0;
+  SmallVector<Tensor> results;
+  // What cannot be evaluated fails in the evaluation of the whole program.
+  (void)ir::evaluateTrips(
+      scan, operands, results, [&](Block &block, ArrayRef<Tensor> arguments) {
+        return trip++ == checked
+                   ? checkBlock(block, arguments, path, Value(), wrong)
+                   : evaluate(block, arguments, {});
+      });
+}
+
 FailureOr<std::optional<GradientCheck::Wrong>> GradientCheck::run() {
   OwningOpRef<ModuleOp> copy = module.clone();
   {
@@ -375,42 +447,11 @@ FailureOr<std::optional<GradientCheck::Wrong>> GradientCheck::run() {
   DescentStep step(*copy, inputs);
   if (!step.isValid)
     return std::optional<Wrong>();
-  SetVector<Operation *> path;
-  getBackwardSlice(step.loss(), &path);
-  if (Operation *last = step.loss().getDefiningOp())
-    path.insert(last);
+  const SetVector<Operation *> path = opsBehind(step.loss());
 
-  // One op at a time, on the values that it has in the program.
-  llvm::DenseMap<Value, Tensor> values;
-  for (auto [argument, value] :
-       llvm::zip_equal(step.step.getArguments(), step.arguments))
-    values[argument] = value;
-  std::set<std::vector<const void *>> seen;
   std::optional<Wrong> wrong;
-  EvaluationOptions options;
-  options.observe = [&](Operation *op, ArrayRef<Tensor> results) {
-    for (auto [result, value] : llvm::zip_equal(op->getResults(), results))
-      values[result] = value;
-    if (wrong || !path.contains(op) || op->getNumOperands() == 0 ||
-        !llvm::any_of(op->getOperands(), OpProgram::isFloat))
-      return;
-    std::vector<const void *> key = {
-        op->getName().getAsOpaquePointer(),
-        op->getAttrDictionary().getAsOpaquePointer()};
-    for (Type type : op->getOperandTypes())
-      key.push_back(type.getAsOpaquePointer());
-    if (!seen.insert(key).second)
-      return;
-    SmallVector<Tensor> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(values[operand]);
-    wrong = checkOp(op, operands, [&](OpResult result) {
-      return Value(result) == step.loss() ||
-             llvm::any_of(result.getUsers(),
-                          [&](Operation *user) { return path.contains(user); });
-    });
-  };
-  if (failed(step.run(options)))
+  if (failed(checkBlock(step.step.getBody().front(), step.arguments, path,
+                        step.loss(), wrong)))
     return failure();
   if (wrong)
     return wrong;

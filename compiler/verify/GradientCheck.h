@@ -10,16 +10,18 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <optional>
+#include <set>
 
 namespace sinter::compiler {
 
 /// Compares the gradients that the train phase builds with central differences
 /// of the loss, in float64. First each op from the inputs to the loss alone, on
-/// the values that it has in the program: so a wrong rule is found with its op
-/// and node. Then the gradient of the loss by each trained state: so is what
-/// joins the rules.
+/// the values that it has in the program, those in the body of a scan in one
+/// trip: so a wrong rule is found with its op and node. Then the gradient of
+/// the loss by each trained state: so is what joins the rules.
 class GradientCheck {
 public:
   /// `module` is the program before the train phase, with @main.
@@ -43,6 +45,14 @@ private:
   checkOp(mlir::Operation *op, llvm::ArrayRef<ir::Tensor> operands,
           llvm::function_ref<bool(mlir::OpResult)> isWanted);
 
+  mlir::FailureOr<llvm::SmallVector<ir::Tensor>>
+  checkBlock(mlir::Block &block, llvm::ArrayRef<ir::Tensor> arguments,
+             const llvm::SetVector<mlir::Operation *> &path, mlir::Value loss,
+             std::optional<Wrong> &wrong);
+  void checkBody(ir::ScanOp scan, llvm::ArrayRef<ir::Tensor> operands,
+                 std::optional<Wrong> &wrong);
+
+  std::set<std::vector<const void *>> seen; // kinds of ops that were checked
   mlir::ModuleOp module;
   const passes::BuildTrainingOptions &request;
   ProgramInputs &inputs;
