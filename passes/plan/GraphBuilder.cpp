@@ -218,6 +218,14 @@ static Location resultLocation(ir::FusionOpInterface fusion, unsigned number) {
   return names.empty() ? fusion.getLoc() : made->getLoc();
 }
 
+/// Of a value that is copied: that of the op that computes it, not those of all
+/// ops in its kernel. `otherwise` if it is an argument.
+static Location valueLocation(Value value, Location otherwise) {
+  if (auto fusion = value.getDefiningOp<ir::FusionOpInterface>())
+    return resultLocation(fusion, cast<OpResult>(value).getResultNumber());
+  return value.getDefiningOp() ? value.getLoc() : otherwise;
+}
+
 LogicalResult GraphBuilder::addOp(Operation &op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
     unsigned buffer = addBuffer(constant.getType(), constant.getLoc());
@@ -280,7 +288,7 @@ void GraphBuilder::addBodyResults() {
   Operation *terminator = func.getBody().front().getTerminator();
   for (unsigned result : ScanOutputs(caller, func).results) {
     Value value = terminator->getOperand(result);
-    Location loc = value.getDefiningOp() ? value.getLoc() : caller.getLoc();
+    Location loc = valueLocation(value, caller.getLoc());
     bool isLast = result < caller.getInitial().size();
     addOutput(StringAttr::get(context, "out" + Twine(result)),
               bufferOf.lookup(value), ir::tensorType(value), loc,
@@ -304,7 +312,7 @@ LogicalResult GraphBuilder::addResults() {
     unsigned buffer = bufferOf.lookup(value);
     RankedTensorType type = ir::tensorType(value);
     // If no node computes the value, the location of the return says most.
-    Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
+    Location loc = valueLocation(value, terminator.getLoc());
     if (auto name = stringAttr(
             func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
       addOutput(name, buffer, type, loc);
@@ -331,7 +339,8 @@ LogicalResult GraphBuilder::addResults() {
     graph.indexChecks = cast<ArrayAttr>(
         func.getResultAttr(*checked, ir::SinterDialect::kIndexChecksAttr));
     addOutput(StringAttr::get(func.getContext(), "index checks"),
-              bufferOf.lookup(value), ir::tensorType(value), value.getLoc());
+              bufferOf.lookup(value), ir::tensorType(value),
+              valueLocation(value, terminator.getLoc()));
   }
   addUpdates();
   return success();
