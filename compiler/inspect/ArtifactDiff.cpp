@@ -177,6 +177,9 @@ public:
         node = ir::isGradientName(node)
                    ? ir::gradientName(newName(ir::nodeOfName(node).str()))
                    : newName(node);
+      for (Wire &wire : command.wires)
+        if (StringRef name = wire.text; name.consume_front(kStatePlace))
+          wire.text = kStatePlace.str() + newName(name.str());
     }
     return list;
   }

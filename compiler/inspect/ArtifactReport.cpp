@@ -168,17 +168,31 @@ static std::string sliceText(const sinter_slice &slice) {
          std::to_string(slice.offsetBytes + slice.sizeBytes);
 }
 
+static json::Object sliceJson(const sinter_slice &slice) {
+  return json::Object{{"space", spaceName(slice.space)},
+                      {"index", slice.index},
+                      {"offset", slice.offsetBytes},
+                      {"size", slice.sizeBytes}};
+}
+
+static json::Array valuesJson(const sinter_scan &scan) {
+  json::Array list;
+  for (const sinter_scan_value &value :
+       llvm::ArrayRef(scan.values, scan.numValues))
+    list.push_back(json::Object{{"first", sliceJson(value.first)},
+                                {"middle", sliceJson(value.middle)},
+                                {"last", sliceJson(value.last)},
+                                {"stride", value.strideBytes},
+                                {"period", value.period}});
+  return list;
+}
+
 static json::Object commandJson(const sinter_artifact &artifact,
                                 const ShownCommand &command) {
   json::Array reads, writes;
-  for (uint32_t i = 0; i < command.numSlices; ++i) {
-    const sinter_slice &slice = command.slices[i];
-    json::Object object{{"space", spaceName(slice.space)},
-                        {"index", slice.index},
-                        {"offset", slice.offsetBytes},
-                        {"size", slice.sizeBytes}};
-    (i < command.numReads ? reads : writes).push_back(std::move(object));
-  }
+  for (uint32_t i = 0; i < command.numSlices; ++i)
+    (i < command.numReads ? reads : writes)
+        .push_back(sliceJson(command.slices[i]));
   json::Object object{{"kind", commandName(command.kind)},
                       {"target", jsonText(targetName(artifact, command))},
                       {"nodes", jsonNodes(command.label)},
@@ -204,6 +218,7 @@ static void addCommand(const sinter_artifact &artifact,
   json::Object object = commandJson(artifact, command);
   if (command.kind == SINTER_CMD_SCAN) {
     object["trips"] = command.scan.params->trips;
+    object["values"] = valuesJson(*command.scan.params);
     object["body"] = json::Array();
   }
   if (command.isInScan())

@@ -5,236 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/CommandDiff.h"
 
-#include "compiler/inspect/ArtifactFacts.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/xxhash.h"
 
 #include <set>
 
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
-namespace json = llvm::json;
-
-//===----------------------------------------------------------------------===//
-// Facts
-//===----------------------------------------------------------------------===//
-
-// Rows of a signature with hashes, which are not shown.
-static constexpr llvm::StringLiteral kCodeRow = "code",
-                                     kMachineRow = "machine code",
-                                     kConstantsRow = "constants";
-// Of a scan, and of the commands in its body.
-static constexpr llvm::StringLiteral kTripsRow = "trips";
-
-template <typename Numbers> static std::string joined(const Numbers &numbers) {
-  std::string text;
-  for (auto number : numbers)
-    text += (text.empty() ? "" : "x") + std::to_string(number);
-  return text;
-}
-
-namespace {
-
-// Collects the signature of one command.
-class Signature {
-public:
-  Signature(const sinter_artifact &artifact, const sinter_command &command,
-            const uint8_t *dtypes)
-      : artifact_(artifact), command_(command), dtypes_(dtypes) {}
-
-  std::vector<std::pair<std::string, std::string>> build() {
-    addSlices("reads", 0, command_.numReads);
-    addSlices("writes", command_.numReads, command_.numSlices);
-    addConstants();
-    switch (command_.kind) {
-    case SINTER_CMD_LAUNCH:
-      addLaunch(artifact_.kernels[command_.launch.kernel]);
-      break;
-    case SINTER_CMD_MATMUL:
-      addMatmul(*command_.matmul.params);
-      break;
-    case SINTER_CMD_CONV:
-      addConv(*command_.conv.params);
-      break;
-    case SINTER_CMD_ATTENTION:
-      addAttention(*command_.attention.params);
-      break;
-    default:
-      break;
-    }
-    return std::move(rows_);
-  }
-
-private:
-  void add(const char *key, std::string value) {
-    rows_.emplace_back(key, std::move(value));
-  }
-
-  // "float32 64, float32 256": dtypes and bytes.
-  void addSlices(const char *key, uint32_t begin, uint32_t end) {
-    std::string text;
-    for (uint32_t i = begin; i < end; ++i) {
-      text += i == begin ? "" : ", ";
-      if (dtypes_)
-        text += std::string(dtypeName(dtypes_[i])) + " ";
-      text += std::to_string(command_.slices[i].sizeBytes) + " B";
-    }
-    add(key, text);
-  }
-
-  // A hash of the constant bytes that it reads.
-  void addConstants() {
-    uint64_t hash = 0;
-    for (uint32_t i = 0; i < command_.numReads; ++i) {
-      const sinter_slice &slice = command_.slices[i];
-      if (slice.space != SINTER_SPACE_CONSTANT ||
-          slice.offsetBytes > artifact_.constantsBytes ||
-          slice.sizeBytes > artifact_.constantsBytes - slice.offsetBytes)
-        continue;
-      StringRef bytes(reinterpret_cast<const char *>(artifact_.constants) +
-                          slice.offsetBytes,
-                      slice.sizeBytes);
-      hash = hash * 31 + llvm::xxh3_64bits(bytes);
-    }
-    if (hash)
-      add(kConstantsRow.data(), llvm::utohexstr(hash, true).substr(0, 8));
-  }
-
-  void addLaunch(const sinter_kernel_desc &kernel) {
-    if (!kernel.grid[0]) {
-      add("tiles", std::to_string(command_.launch.tiles));
-      return;
-    }
-    add("grid", joined(kernel.grid));
-    add("block", joined(kernel.block));
-    add("shared bytes", std::to_string(kernel.sharedBytes));
-  }
-
-  void addPostOps(llvm::ArrayRef<sinter_post_op> ops) {
-    std::string text;
-    for (const sinter_post_op &op : ops)
-      if (const sinter_post_op_traits *row = sinter_post_op_row(op.kind))
-        text += (text.empty() ? "" : ", ") + std::string(row->name);
-    add("post-ops", text.empty() ? "none" : text);
-  }
-
-  void addMatmul(const sinter_matmul &p) {
-    auto batch = llvm::ArrayRef(p.batch).take_front(p.batchRank);
-    add("product", std::string(dtypeName(p.dtype)) + " " +
-                       (batch.empty() ? "" : joined(batch) + " of ") +
-                       std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-                       std::to_string(p.k) + " into " + dtypeName(p.outDtype));
-    addPostOps(llvm::ArrayRef(p.postOps).take_front(p.numPostOps));
-    add("by", command_.matmul.byLoops ? "loops" : "library");
-  }
-
-  void addConv(const sinter_conv &p) {
-    auto of = [&](const int64_t(&list)[SINTER_MAX_SPATIAL_DIMS]) {
-      return joined(llvm::ArrayRef(list).take_front(p.spatialRank));
-    };
-    add("convolution", std::string(dtypeName(p.dtype)) + " batch " +
-                           std::to_string(p.batch) + ", " +
-                           std::to_string(p.channels) + " to " +
-                           std::to_string(p.filters) + " channels");
-    add("direction", std::to_string(p.direction));
-    add("groups", std::to_string(p.groups));
-    add("input", of(p.inputDims));
-    add("output", of(p.outputDims));
-    add("kernel", of(p.kernel));
-    add("strides", of(p.strides));
-    add("dilations", of(p.dilations));
-    add("pads", of(p.padsLow) + "," + of(p.padsHigh));
-    add("layout",
-        p.layout == SINTER_CHANNELS_LAST ? "channels last" : "channels first");
-    addPostOps(llvm::ArrayRef(p.postOps).take_front(p.numPostOps));
-    add("by", command_.conv.byLoops ? "loops" : "library");
-  }
-
-  void addAttention(const sinter_attention &p) {
-    int64_t sizes[] = {p.batch, p.heads, p.queries, p.keys, p.depth};
-    add("attention", std::string(dtypeName(p.dtype)) + " " + joined(sizes) +
-                         (p.causal ? ", causal" : "") +
-                         (p.hasMask ? ", mask" : ""));
-    add("direction", std::to_string(p.direction));
-    add("scale", std::to_string(p.scale));
-  }
-
-  const sinter_artifact &artifact_;
-  const sinter_command &command_;
-  const uint8_t *dtypes_;
-  std::vector<std::pair<std::string, std::string>> rows_;
-};
-
-} // namespace
-
-// Kernels are numbered in a program, and in files for several targets they end
-// in the target: "k12_relu_add_sim" -> "relu_add".
-static std::string opsOf(const sinter_artifact &artifact,
-                         const json::Object *kinds, StringRef kernel) {
-  auto [head, ops] = kernel.split('_');
-  if (!kinds || !kinds->get(kernel))
-    ops.consume_back("_" + std::string(artifact.target));
-  bool isNumbered = head.consume_front("k") && !ops.empty() &&
-                    llvm::all_of(head, llvm::isDigit);
-  return isNumbered ? ops.str() : kernel.str();
-}
-
-std::vector<CommandFacts>
-compiler::commandFacts(const sinter_artifact &artifact,
-                       const json::Object &manifest) {
-  const json::Object *kinds = manifest.getObject("kernels"),
-                     *hashes = manifest.getObject("kernel_hashes");
-  std::vector<CommandFacts> list;
-  const uint8_t *dtypes = artifact.sliceDtypes;
-  for (const sinter_entry &entry : entries(artifact))
-    for (const ShownCommand &command : commands(entry)) {
-      CommandFacts facts;
-      facts.entry = entry.name;
-      facts.trips = command.trips;
-      facts.isScan = command.kind == SINTER_CMD_SCAN;
-      if (artifact.numPlaces)
-        facts.device = deviceName(artifact, command.place);
-      facts.target = targetName(artifact, command).str();
-      facts.kind = commandName(command.kind);
-      if (command.kind == SINTER_CMD_LAUNCH) {
-        facts.ops = opsOf(artifact, kinds, facts.target);
-        facts.kind = kernelText(kinds, artifact, facts.target, "kernel");
-      }
-      llvm::SmallVector<StringRef> nodes;
-      StringRef(command.label).split(nodes, ',', -1, false);
-      facts.nodes.assign(nodes.begin(), nodes.end());
-      facts.signature = Signature(artifact, command, dtypes).build();
-      if (facts.isScan || command.isInScan())
-        facts.signature.emplace_back(
-            kTripsRow, std::to_string(facts.isScan ? command.scan.params->trips
-                                                   : command.trips));
-      if (command.kind == SINTER_CMD_LAUNCH)
-        if (std::string hash = kernelText(hashes, artifact, facts.target, "");
-            !hash.empty())
-          facts.signature.emplace_back(kCodeRow, hash);
-      if (dtypes)
-        dtypes += command.numSlices;
-      if (command.kind != SINTER_CMD_RECORD &&
-          command.kind != SINTER_CMD_WAIT && command.kind != SINTER_CMD_AWAIT)
-        list.push_back(std::move(facts));
-    }
-  return list;
-}
-
-void compiler::addCodeHashes(const std::map<std::string, std::string> &hashes,
-                             std::vector<CommandFacts> &commands) {
-  for (CommandFacts &command : commands)
-    if (auto found = hashes.find(command.target); found != hashes.end())
-      command.signature.emplace_back(kMachineRow, found->second);
-}
-
-//===----------------------------------------------------------------------===//
-// Comparison
-//===----------------------------------------------------------------------===//
 
 // What must be equal for two commands to match.
 enum class Key { All, Nodes, AllButNodes };
@@ -301,8 +79,13 @@ static std::vector<std::string> detailsOf(const CommandFacts &a,
   for (auto &[name, values] : rows)
     if (name == kConstantsRow && values.first != values.second)
       details.push_back("other constants");
-    else if (name != kCodeRow && name != kMachineRow)
+    else if (name != kCodeRow && name != kMachineRow && name != kLayoutRow &&
+             !(StringRef(name).starts_with(kOfPostOps) &&
+               rows["post-ops"].first != rows["post-ops"].second))
       change(name, values.first, values.second);
+  if (details.empty())
+    change(kLayoutRow.str(), rows[kLayoutRow.str()].first,
+           rows[kLayoutRow.str()].second);
   // The body of a kernel has the sizes of its operands.
   auto differs = [&](StringRef row) {
     return rows[row.str()].first != rows[row.str()].second;
@@ -325,13 +108,20 @@ public:
   CommandMatcher(std::vector<CommandFacts> a, std::vector<CommandFacts> b,
                  ArtifactDifference &result)
       : a_(std::move(a)), b_(std::move(b)), result_(result), doneA_(a_.size()),
-        doneB_(b_.size()) {}
+        doneB_(b_.size()), pairOfA_(a_.size(), -1), isPairedB_(b_.size()) {
+    for (const CommandFacts &command : b_)
+      for (const Wire &wire : command.wires)
+        if (wire.command < 0)
+          placesOfB_.insert(wire.text);
+  }
 
   void run() {
     matchEqual(Key::All);
     matchEqual(Key::Nodes);
     matchEqual(Key::AllButNodes);
     matchOverlapping();
+    for (auto [i, j] : pairs_)
+      addPair(i, j);
     for (size_t i = 0; i < a_.size(); ++i)
       if (!doneA_[i])
         add(result_.gone, a_[i], {});
@@ -364,15 +154,12 @@ private:
       auto found = free.find(keyOf(a_[i], part));
       if (found == free.end() || found->second.empty())
         continue;
-      size_t j = found->second.back();
-      found->second.pop_back();
-      if (part == Key::AllButNodes) {
-        doneA_[i] = doneB_[j] = true;
-        result_.same += !b_[j].isScan;
-        result_.renamed += !b_[j].isScan;
-      } else {
-        match(i, j);
-      }
+      auto taken = bestOf(i, found->second);
+      size_t j = *taken;
+      found->second.erase(taken);
+      if (part == Key::AllButNodes)
+        renamed_.insert(i);
+      match(i, j);
     }
   }
 
@@ -410,12 +197,68 @@ private:
   }
 
   void match(size_t i, size_t j) {
-    doneA_[i] = doneB_[j] = true;
-    std::vector<std::string> details = detailsOf(a_[i], b_[j]);
+    doneA_[i] = doneB_[j] = isPairedB_[j] = true;
+    pairOfA_[i] = static_cast<int64_t>(j);
+    pairs_.emplace_back(i, j);
+  }
+
+  void addPair(size_t i, size_t j) {
+    const bool isRenamed = renamed_.count(i) != 0;
+    std::vector<std::string> details =
+        isRenamed ? std::vector<std::string>() : detailsOf(a_[i], b_[j]);
     if (details.empty())
-      result_.same += !b_[j].isScan;
-    else
-      add(result_.changed, b_[j], std::move(details));
+      if (std::string other = otherWire(i, j); !other.empty())
+        details.push_back(std::move(other));
+    if (!details.empty())
+      return add(result_.changed, b_[j], std::move(details));
+    result_.same += !b_[j].isScan;
+    result_.renamed += isRenamed && !b_[j].isScan;
+  }
+
+  /// Of equal commands of B, the last of the list being the first of the
+  /// program, the first one that reads the same results; else the first.
+  std::vector<size_t>::iterator bestOf(size_t i, std::vector<size_t> &free) {
+    constexpr size_t kMostTried = 64;
+    size_t tried = 0;
+    for (auto at = free.end(); at != free.begin() && tried++ < kMostTried;)
+      if (otherWire(i, *--at).empty())
+        return at;
+    return std::prev(free.end());
+  }
+
+  /// The first operand or result of two commands that is of other commands;
+  /// "" if there is none. What has no counterpart in the other program says
+  /// nothing.
+  std::string otherWire(size_t i, size_t j) const {
+    for (auto [x, y] : llvm::zip(a_[i].wires, b_[j].wires)) {
+      const int64_t pair = x.command < 0 ? -1 : pairOfA_[x.command];
+      const bool isUnknown = (x.command >= 0 && pair < 0) ||
+                             (y.command >= 0 && !isPairedB_[y.command]) ||
+                             x.text.empty() || y.text.empty() ||
+                             (x.command < 0 && !placesOfB_.count(x.text));
+      if (isUnknown)
+        continue;
+      if (pair != y.command || x.text != y.text || hasOtherOffset(x, y))
+        return y.what + ": " + wireText(x, a_) + " -> " + wireText(y, b_);
+    }
+    return "";
+  }
+
+  /// In a value of another size, other offsets say nothing.
+  bool hasOtherOffset(const Wire &x, const Wire &y) const {
+    const int64_t of = x.command >= 0 ? x.command : x.scan;
+    return x.offset != y.offset &&
+           (of < 0 ||
+            (pairOfA_[of] >= 0 && detailsOf(a_[of], b_[pairOfA_[of]]).empty()));
+  }
+
+  static std::string wireText(const Wire &wire,
+                              llvm::ArrayRef<CommandFacts> list) {
+    std::string text = wire.text;
+    if (wire.command >= 0)
+      text += " of command " + list[wire.command].number;
+    return text +
+           (wire.offset ? " at byte " + std::to_string(wire.offset) : "");
   }
 
   // Layers that differ in the same way become one line.
@@ -435,6 +278,11 @@ private:
   std::vector<CommandFacts> a_, b_;
   ArtifactDifference &result_;
   std::vector<bool> doneA_, doneB_;
+  std::vector<std::pair<size_t, size_t>> pairs_; // in the order of matching
+  std::vector<int64_t> pairOfA_;
+  std::vector<bool> isPairedB_;
+  std::set<size_t> renamed_;        // of A
+  std::set<std::string> placesOfB_; // inputs, states, ...
 };
 
 } // namespace

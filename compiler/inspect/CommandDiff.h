@@ -7,8 +7,19 @@
 #define SINTER_COMPILER_INSPECT_COMMANDDIFF_H
 
 #include "compiler/inspect/ArtifactDiff.h"
+#include "compiler/inspect/CommandWiring.h"
 
 namespace sinter::compiler {
+
+/// Rows of a signature with hashes, which are not shown.
+inline constexpr llvm::StringLiteral kCodeRow = "code",
+                                     kMachineRow = "machine code",
+                                     kConstantsRow = "constants";
+
+/// Distances in operands, which follow from sizes where these differ.
+inline constexpr llvm::StringLiteral kLayoutRow = "strides of operands";
+/// Begins rows about post-ops, which say nothing where the post-ops differ.
+inline constexpr llvm::StringLiteral kOfPostOps = "post-ops'";
 
 /// A command without the addresses of its buffers.
 struct CommandFacts {
@@ -23,6 +34,9 @@ struct CommandFacts {
   /// What it computes besides the nodes: sizes and dtypes of its operands,
   /// parameters of a call.
   std::vector<std::pair<std::string, std::string>> signature;
+  std::string number; // in the plan: "3", "6.1"
+  /// Commands are places in the list that commandFacts returns.
+  std::vector<Wire> wires;
 };
 
 /// The manifest has the kinds of kernels and hashes of what they compute. Order
@@ -35,7 +49,8 @@ void addCodeHashes(const std::map<std::string, std::string> &hashes,
                    std::vector<CommandFacts> &commands);
 
 /// Matches commands that compute the same nodes, then those that share most
-/// nodes, and adds what differs to `result`.
+/// nodes, and adds what differs to `result`. Commands that are the same but
+/// read results of others differ.
 void diffCommands(std::vector<CommandFacts> a, std::vector<CommandFacts> b,
                   ArtifactDifference &result);
 

@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -34,23 +35,38 @@ static std::string withoutNumbers(StringRef text) {
   return result;
 }
 
-// What each step did: "-12 +14".
-static std::vector<std::string> effects(const Trace &trace) {
-  std::vector<std::string> result;
+namespace {
+// What a step did: "-12 +14", and a hash of these lines without locations.
+struct Effect {
+  std::string counts;
+  uint64_t hash = 0;
+};
+} // namespace
+
+static StringRef withoutLocation(StringRef line) {
+  return line.take_front(line.rfind(" loc("));
+}
+
+static std::vector<Effect> effects(const Trace &trace) {
+  std::vector<Effect> result;
   std::map<std::string, std::string> texts; // without numbers
   for (const TraceStep &step : trace.steps) {
     size_t removed = 0, added = 0;
+    uint64_t hash = 0;
     for (const TraceChange &change : step.changes) {
       std::string now = withoutNumbers(change.text);
       std::string &before = texts[change.symbol];
       for (const DiffLine &line : diffLines(before, now)) {
         removed += line.mark == '-';
         added += line.mark == '+';
+        if (line.mark == '-' || line.mark == '+')
+          hash = hash * 31 + llvm::xxh3_64bits(withoutLocation(line.text)) +
+                 (line.mark == '+');
       }
       before = std::move(now);
     }
-    result.push_back("-" + std::to_string(removed) + " +" +
-                     std::to_string(added));
+    result.push_back(
+        {"-" + std::to_string(removed) + " +" + std::to_string(added), hash});
   }
   return result;
 }
@@ -65,19 +81,29 @@ static std::string passLines(const Trace &trace) {
 TraceDifference compiler::diffTraces(const Trace &a, const Trace &b) {
   TraceDifference result;
   result.count = b.steps.size();
-  std::vector<std::string> ofA = effects(a), ofB = effects(b);
+  std::vector<Effect> ofA = effects(a), ofB = effects(b);
   std::string linesA = passLines(a), linesB = passLines(b);
   size_t i = 0, j = 0;
+  // Where all passes remove and add as many lines, the first that removes or
+  // adds others.
+  std::optional<PassChange> other;
   for (const DiffLine &line : diffLines(linesA, linesB)) {
     bool inA = line.mark != '+', inB = line.mark != '-';
     if (i + inA > ofA.size() || j + inB > ofB.size())
       break; // a pass with a line break in its name
-    PassChange change{line.text.str(), inA ? ofA[i] : "", inB ? ofB[j] : ""};
+    PassChange change{line.text.str(), inA ? ofA[i].counts : "",
+                      inB ? ofB[j].counts : ""};
+    if (!other && inA && inB && ofA[i].hash != ofB[j].hash) {
+      other = change;
+      other->b += ", other ops";
+    }
     if (change.a != change.b)
       result.passes.push_back(std::move(change));
     i += inA;
     j += inB;
   }
+  if (result.passes.empty() && other)
+    result.passes.push_back(std::move(*other));
   return result;
 }
 
@@ -128,12 +154,14 @@ public:
         readOp(own);
       else if (depth == 0 && own.starts_with("return"))
         readReturn(own);
-      else if (depth > 0 && own.starts_with("%"))
-        body_ += " " + opOf(own.split(" = ").second).str();
+      else if (depth > 0 && !own.starts_with("}"))
+        addToBody(own);
       if (own.starts_with("}") && depth > 0 && --depth == 0)
         endRegion(own);
-      if (own.ends_with("{") && !own.starts_with("func.func") && depth++ == 0)
+      if (own.ends_with("{") && !own.starts_with("func.func") && depth++ == 0) {
         body_.clear();
+        namesInBody_.clear();
+      }
     }
   }
 
@@ -210,6 +238,29 @@ private:
     values_[valueAt(value)] = {add(std::move(node)), 0};
   }
 
+  // An op of a region without its types. Values are numbered in the order in
+  // which the region names them: which value is which tells two bodies apart.
+  void addToBody(StringRef line) {
+    line = withoutLocation(line);
+    const bool isHead = line.starts_with("^");
+    StringRef text = isHead ? line : line.rsplit(" : ").first;
+    std::string own;
+    while (!text.empty()) {
+      if (!text.starts_with("%")) {
+        own += text.front();
+        text = text.drop_front();
+        continue;
+      }
+      StringRef value = valueAt(text);
+      unsigned number =
+          namesInBody_.try_emplace(value, namesInBody_.size()).first->second;
+      own += "%" + std::to_string(number);
+      text = text.drop_front(value.size());
+    }
+    if (!isHead) // it names the arguments
+      body_ += "; " + own;
+  }
+
   // The end of a region has the location of its op.
   void endRegion(StringRef line) {
     if (result_.graph.nodes.empty())
@@ -238,6 +289,7 @@ private:
   llvm::StringMap<MatchNode::Use> values_;
   std::vector<std::string> outputs_;
   std::string body_; // ops of the region that is being read
+  llvm::StringMap<unsigned> namesInBody_;
 };
 
 } // namespace
