@@ -34,6 +34,7 @@ MLP = "train-mlp-sgd.onnx --train --batch=4"
 ADAM = "train-mlp-adam.onnx --train --optimizer=adam --batch=4"
 CNN = "train-cnn-adam.onnx --train --optimizer=adam --batch=4"
 ENCODER = "train-encoder-adamw.onnx --train --optimizer=adamw --batch=4"
+SCAN = "train-lstm-adam.onnx --train --optimizer=adam --batch=8 --unroll-scans=1"
 
 DEFECTS = [
     # Simplify and recognize.
@@ -119,6 +120,9 @@ DEFECTS = [
            "return b.mul(g, b.mul(z, b.sub(1.0, z)));", "return b.mul(g, z);",
            "models/trained.mlir --train --loss=mse",
            (r"phase +train", r"op +sinter.sigmoid", r"nodes +gate")),
+    Defect("sigmoid-slope-in-scan", GRADIENTS + "Elementwise.cpp",
+           "return b.mul(g, b.mul(z, b.sub(1.0, z)));", "return b.mul(g, z);", SCAN,
+           (r"phase +train", r"op +sinter.sigmoid", r"nodes +/cell/LSTM")),
     Defect("difference-sign", GRADIENTS + "Elementwise.cpp",
            "g.give(1, g.neg(g.grad()));", "g.give(1, g.grad());",
            "models/trained.mlir --train --loss=mse",
@@ -224,6 +228,11 @@ DEFECTS = [
            "models/long-product.mlir --device=sim --libraries=none",
            (r"phase +fuse", r"pass +split-contractions", r"nodes +.*product")),
     # The plan.
+    Defect("carried-values-exchanged", PLAN + "ScanBody.cpp",
+           "output = body.outputs.outputOf[i - scan.firstCarried()];",
+           "output = body.outputs.outputOf[scan.firstCarried() + scan.numCarried() - 1 - i];", SCAN,
+           (r"device +plan", r"command +6.0, trip 1 of step", r"nodes +/cell/LSTM",
+            r"result +operand \d+ does not hold .* wrote there last")),
     Defect("lifetimes-overlap", PLAN + "Arena.cpp",
            "if (other.first > buffer.last || buffer.first > other.last)",
            "if (other.first >= buffer.last || buffer.first >= other.last)", MLP,
