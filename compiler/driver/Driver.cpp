@@ -23,6 +23,7 @@
 #include "compiler/import/ExportMode.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
+#include "compiler/trace/OpNumbers.h"
 #include "compiler/trace/TraceWriter.h"
 #include "compiler/verify/NumericCheck.h"
 #include "ir/Remarks.h"
@@ -261,8 +262,15 @@ writeDump(const Options &options, const Phase &phase, StringRef extension,
 std::string Compilation::dumpPhase(const Phase &phase) {
   return writeDump(options, phase, ".mlir", [&](llvm::raw_ostream &os) {
     // Local scope omits the weights, which may be gigabytes of hex digits.
-    module_->print(os,
-                   mlir::OpPrintingFlags().useLocalScope().enableDebugInfo());
+    mlir::OpPrintingFlags flags =
+        mlir::OpPrintingFlags().useLocalScope().enableDebugInfo();
+    if (trace_) {
+      mlir::OwningOpRef<mlir::ModuleOp> copy = module_->clone();
+      eraseNumbers(*copy);
+      copy->print(os, flags);
+    } else {
+      module_->print(os, flags);
+    }
     os << "\n";
   });
 }
@@ -386,6 +394,22 @@ bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
 
 ExitCode Compilation::runOnce(const Phase &last) {
   Clock::time_point begin = Clock::now();
+  trace_.reset();
+  const bool writesTrace = !options.trace.empty() && state.writesFiles;
+  const bool wantsTrace = writesTrace || keepsTrace;
+  RemarkFile remarks(options, state);
+  // A trace begins with the module that the importer makes.
+  std::vector<ir::Remark> imported;
+  if (remarks.isWanted() || wantsTrace)
+    ir::RemarkSink::attach(
+        &context_,
+        [&](const ir::Remark &remark) { imported.push_back(remark); },
+        remarks.wantsDetails() || wantsTrace);
+  auto detach = llvm::make_scope_exit([&] {
+    ir::RemarkSink::attach(&context_, {});
+    if (trace_)
+      trace_->detach();
+  });
   if (ExitCode code = importPhase(last))
     return code;
   times.addPhase("import", millisecondsSince(begin));
@@ -395,25 +419,16 @@ ExitCode Compilation::runOnce(const Phase &last) {
   if (decisions)
     decisions->begin(state.target);
   Asking asking(*this);
-  trace_.reset();
-  bool writesTrace = !options.trace.empty() && state.writesFiles;
-  if (writesTrace || keepsTrace)
+  if (wantsTrace)
     trace_ = std::make_unique<TraceWriter>(*module_, options.model);
-  RemarkFile remarks(options, state);
-  if (remarks.isWanted() || trace_)
-    ir::RemarkSink::attach(
-        &context_,
-        [&](const ir::Remark &remark) {
-          remarks.take(remark);
-          if (trace_)
-            trace_->take(remark);
-        },
-        remarks.wantsDetails() || trace_);
-  auto detach = llvm::make_scope_exit([&] {
-    ir::RemarkSink::attach(&context_, {});
+  auto take = [&](const ir::Remark &remark) {
+    remarks.take(remark);
     if (trace_)
-      trace_->detach();
-  });
+      trace_->take(remark);
+  };
+  llvm::for_each(imported, take);
+  if (remarks.isWanted() || trace_)
+    ir::RemarkSink::attach(&context_, take, remarks.wantsDetails() || trace_);
 
   PhaseObserver observer;
   std::string problem;
@@ -443,6 +458,8 @@ ExitCode Compilation::runOnce(const Phase &last) {
       module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
     if (StringRef(phase.name) != "import")
       times.addPhase(phase.name, milliseconds);
+    if (trace_)
+      trace_->endPhase(&phase == &last);
     if (!options.dumpPhases.empty() && state.writesFiles && problem.empty())
       problem = dumpPhase(phase);
   };

@@ -153,7 +153,10 @@ static void printInspectHelp(const Options &options) {
         "gradient of a node):\n";
   for (const QuestionKind &kind : questionKinds())
     os << "  "
-       << llvm::left_justify(std::string(kind.option) + "=" + kind.about, 28)
+       << llvm::left_justify(std::string(kind.option) +
+                                 (kind.mayBeBare ? "[=" : "=") + kind.about +
+                                 (kind.mayBeBare ? "]" : ""),
+                             28)
        << "  " << kind.summary << "\n";
   printHelp(llvm::outs(), options, kSinterInspect,
             "sinter-inspect [COMMAND] FILE... [options]", text);

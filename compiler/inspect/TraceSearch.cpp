@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/inspect/JsonText.h"
+#include "compiler/inspect/LocationText.h"
 #include "compiler/inspect/TraceWalk.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -37,6 +38,15 @@ struct Blame {
   std::optional<size_t> removed; // the step that removed a line with filter.op
 };
 } // namespace
+
+// Why the importer made no op of the node `op`; null if it made one.
+static const TraceRemark *fateAtImport(const Trace &trace, StringRef op) {
+  for (const TraceStep &step : trace.steps)
+    for (const TraceRemark &remark : step.remarks)
+      if (remark.pass == "import" && llvm::is_contained(remark.nodes, op))
+        return &remark;
+  return nullptr;
+}
 
 static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
   Blame blame;
@@ -105,6 +115,12 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
   }
   if (filter.op.empty())
     return printed;
+  if (const TraceRemark *fate = fateAtImport(trace, filter.op);
+      fate && !printed && filter.pass.empty()) {
+    os << "no line of the IR has '" << shown(filter.op) << "': " << fate->text
+       << "\n";
+    ++printed;
+  }
   std::string rewrites;
   llvm::raw_string_ostream text(rewrites);
   size_t numRewrites = printTraceRewrites(trace, filter, text);
@@ -135,14 +151,31 @@ size_t compiler::printTraceBlameJson(const Trace &trace,
           rewrites.push_back(std::move(object));
         }
     }
+  const TraceRemark *fate =
+      lines.empty() && !filter.op.empty() && filter.pass.empty()
+          ? fateAtImport(trace, filter.op)
+          : nullptr;
   bool isRemoved = lines.empty() && blame.removed && filter.pass.empty();
-  size_t count = lines.size() + rewrites.size() + isRemoved;
+  size_t count = lines.size() + rewrites.size() + isRemoved + !!fate;
   llvm::json::Object report{{"lines", std::move(lines)},
                             {"rewrites", std::move(rewrites)}};
+  if (fate)
+    report["import"] = jsonText(fate->text);
   if (isRemoved)
     report["removed_by"] = jsonStep(trace, *blame.removed);
   os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report))) << "\n";
   return count;
+}
+
+// A line is searched as it is, with its names unescaped, and by the gradients
+// that it computes.
+static bool matches(const llvm::Regex &pattern, StringRef line) {
+  if (pattern.match(line) || pattern.match(unescaped(line)))
+    return true;
+  return llvm::any_of(
+      namesInLocation(opLocation(line)), [&](const LocationName &name) {
+        return name.isGradient && pattern.match(name.provenance());
+      });
 }
 
 /// Calls `found` for each line that a selected pass added or removed and that
@@ -157,8 +190,7 @@ static void grepLines(const Trace &trace, const TraceFilter &filter,
                const std::vector<ChangedText> &differences) {
         for (const ChangedText &difference : differences)
           for (const DiffLine &line : linesOf(difference))
-            if (line.mark != ' ' && (pattern.match(line.text) ||
-                                     pattern.match(unescaped(line.text))))
+            if (line.mark != ' ' && matches(pattern, line.text))
               found(i, difference.symbol, line);
       });
 }

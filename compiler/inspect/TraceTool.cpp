@@ -53,11 +53,10 @@ void compiler::takeTraceWords(InspectOptions &inspect) {
 
 bool compiler::takeQuestion(StringRef text, std::vector<Question> &questions) {
   auto [option, about] = text.split('=');
-  if (!text.contains('='))
-    return false;
+  const bool isBare = !text.contains('=');
   for (const QuestionKind &kind : questionKinds())
-    if (option == kind.option) {
-      questions.push_back({option.str(), about.str()});
+    if (option == kind.option && (!isBare || kind.mayBeBare)) {
+      questions.push_back({option.str(), about.str(), isBare});
       return true;
     }
   return false;

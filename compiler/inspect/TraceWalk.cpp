@@ -6,6 +6,8 @@
 #include "compiler/inspect/TraceWalk.h"
 
 #include "compiler/inspect/JsonText.h"
+#include "compiler/inspect/LocationText.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -23,7 +25,7 @@ bool compiler::matches(const TraceFilter &filter, const TraceStep &step,
 }
 
 bool compiler::mentions(StringRef line, StringRef op) {
-  if (line.contains(op))
+  if (line.contains(op) || (ir::isGradientName(op) && comesFrom(line, op)))
     return true;
   std::string escaped;
   llvm::raw_string_ostream os(escaped);

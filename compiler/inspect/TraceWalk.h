@@ -28,8 +28,8 @@ struct ChangedText {
 /// Whether the step passes `filter.pass`.
 bool matches(const TraceFilter &filter, const TraceStep &step, size_t index);
 
-/// Whether a line of IR contains `op`, as it is or with the escapes that names
-/// have there.
+/// Whether lines of IR contain `op`, as it is or with the escapes that names
+/// have there, or have an op that computes it, if it is "grad(NODE)".
 bool mentions(llvm::StringRef line, llvm::StringRef op);
 
 /// Whether the rewrite is about `op`, a node or a part of a line.

@@ -27,7 +27,10 @@ static constexpr QuestionKind kKinds[] = {
     {"--not-library", "NODE", "why a library computes a node, or none does"},
     {"--layout", "NODE", "why a convolution has its layout"},
     {"--recomputed", "NODE", "why a node is computed twice, or is not"},
-    {"--bytes", "NODE", "which memory the results of a node take, and why"},
+    {"--bytes", "NODE",
+     "which memory the results of a node take, and why; without a node, what "
+     "is live at the peak",
+     /*mayBeBare=*/true},
 };
 
 llvm::ArrayRef<QuestionKind> compiler::questionKinds() { return kKinds; }
@@ -47,7 +50,7 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
       for (const std::string &node : remark.nodes)
         remarksOf_[node].push_back(&remark);
       if (remark.kind == "not-fused")
-        pairs_.push_back(&remark);
+        pairs_.push_back({&remark});
       if (remark.pass == "plan-memory" &&
           (remark.kind == "buffer" || remark.kind == "peak-buffer"))
         buffers_.push_back(&remark);
@@ -61,12 +64,20 @@ WhyIndex::WhyIndex(const Trace &trace) : trace_(trace) {
       commands_.push_back({remark.text, entry.str(),
                            head.ends_with(" launch") ? target.str() : "",
                            head.ends_with(" launch") ? "" : target.str(),
-                           remark.nodes});
+                           remark.nodes, remark.ops});
     }
+  settlePairs();
+}
+
+const TraceRemark *WhyIndex::fateAtImport(StringRef node) const {
+  for (const TraceRemark *remark : remarksOf_.lookup(node))
+    if (remark->pass == "import")
+      return remark;
+  return nullptr;
 }
 
 bool WhyIndex::isComputed(StringRef node) const {
-  if (commandsOf_.contains(node))
+  if (commandsOf_.contains(node) || fateAtImport(node))
     return true;
   // A planned program names the inputs that it reads.
   for (const TraceStep &step : trace_.steps)
@@ -133,6 +144,8 @@ void compiler::addReason(Answer &answer, StringRef pass,
 
 /// Which pass removed the last op of `node`, and by which rewrite.
 void WhyIndex::addFate(StringRef node, Answer &answer) const {
+  if (const TraceRemark *fate = fateAtImport(node))
+    return addReason(answer, fate->pass, fate->text);
   std::set<std::string> holders; // functions that name it
   const TraceStep *removed = nullptr;
   for (const TraceStep &step : trace_.steps)
@@ -168,222 +181,6 @@ void WhyIndex::add(StringRef node, StringRef pass,
 }
 
 //===----------------------------------------------------------------------===//
-// Fusion
-//===----------------------------------------------------------------------===//
-
-static bool concern(llvm::ArrayRef<std::string> named,
-                    llvm::ArrayRef<std::string> of) {
-  return llvm::any_of(named, [&](const std::string &node) {
-    return llvm::is_contained(of, node);
-  });
-}
-
-static bool isPart(llvm::ArrayRef<std::string> part,
-                   llvm::ArrayRef<std::string> whole) {
-  return llvm::all_of(part, [&](const std::string &node) {
-    return llvm::is_contained(whole, node);
-  });
-}
-
-// "of NODE and NODE", the first of each group of ops.
-static std::string frontNames(const TraceRemark &pair) {
-  auto front = [](llvm::ArrayRef<std::string> names) {
-    return names.empty() ? "an op without a node" : shown(names.front());
-  };
-  return "of " + front(pair.nodes) + " and " + front(pair.with);
-}
-
-bool WhyIndex::addPairs(StringRef nodeA, size_t first, StringRef nodeB,
-                        size_t second, Answer &answer) const {
-  const Command &a = commands_[first], &b = commands_[second];
-  size_t before = answer.reasons.size();
-  // Remarks that name both nodes come first: others are about other ops of the
-  // same commands. A kernel bears the nodes of all its ops, so those of the ops
-  // of a remark are among them. Ops that were divided or merged after the
-  // remark have others.
-  for (auto [isNamed, isExact] :
-       {std::pair(true, true), std::pair(true, false), std::pair(false, true),
-        std::pair(false, false)}) {
-    for (const TraceRemark *pair : pairs_) {
-      if (!pair->function.empty() && pair->function != a.entry)
-        continue;
-      // A remark about many readers of one value names them all twice.
-      bool isWhole = isExact && pair->nodes != pair->with;
-      auto isAbout = [&, isNamed = isNamed](llvm::ArrayRef<std::string> ops,
-                                            StringRef node,
-                                            const Command &command) {
-        return (!isNamed || llvm::is_contained(ops, node)) &&
-               (isWhole ? !ops.empty() && isPart(ops, command.nodes)
-                        : concern(ops, command.nodes));
-      };
-      if ((isAbout(pair->nodes, nodeA, a) && isAbout(pair->with, nodeB, b)) ||
-          (isAbout(pair->nodes, nodeB, b) && isAbout(pair->with, nodeA, a)))
-        addReason(answer, pair->pass,
-                  a.number() + " and " + b.number() + " of @" + a.entry + ": " +
-                      (isNamed ? "" : frontNames(*pair) + ": ") + pair->text,
-                  pair);
-    }
-    if (answer.reasons.size() > before)
-      return true;
-  }
-  return false;
-}
-
-Answer WhyIndex::whyNotFused(StringRef pair) const {
-  Answer answer;
-  // A comma may be part of a name.
-  StringRef a, b;
-  for (size_t at = pair.find(','); at != StringRef::npos;
-       at = pair.find(',', at + 1)) {
-    a = pair.take_front(at);
-    b = pair.drop_front(at + 1);
-    if (whyNotComputed(a).empty() && whyNotComputed(b).empty())
-      break;
-  }
-  if (a.empty() || b.empty())
-    answer.problem = "--not-fused: expected NODE,NODE";
-  for (StringRef node : {a, b})
-    if (answer.problem.empty())
-      answer.problem = whyNotComputed(node);
-  if (!answer.problem.empty())
-    return answer;
-
-  std::string both = shown(a) + " and " + shown(b);
-  Numbers ofA = commandsOf_.lookup(a), ofB = commandsOf_.lookup(b);
-  for (auto [node, commands] : {std::pair(a, ofA), std::pair(b, ofB)})
-    if (commands.empty()) {
-      answer.headline = both +
-                        " are not in one kernel: no command of the "
-                        "program computes " +
-                        shown(node);
-      addFate(node, answer);
-      add(node, "place-ops", {"no-code"}, answer);
-      if (answer.reasons.empty())
-        addReason(answer, "simplify",
-                  "its ops were folded or are views of other values");
-      return answer;
-    }
-  size_t together = 0, apart = 0;
-  for (size_t command : ofA)
-    (ofB.contains(command) ? together : apart) += 1;
-  answer.headline = both + (!together ? " are not in one kernel"
-                            : apart   ? " are in one kernel in part"
-                                      : " are in one kernel");
-  llvm::SetVector<StringRef> entries;
-  for (const Numbers &commands : {ofA, ofB})
-    for (size_t command : commands)
-      entries.insert(commands_[command].entry);
-  for (StringRef entry : entries) {
-    auto within = [&](const Numbers &all) {
-      Numbers own;
-      for (size_t command : all)
-        if (commands_[command].entry == entry)
-          own.insert(command);
-      return own;
-    };
-    addEntry(entry, {a, within(ofA)}, {b, within(ofB)}, answer);
-  }
-  return answer;
-}
-
-/// Adds which commands of `entry` compute the nodes, and why those of one alone
-/// and those of the other alone are several.
-void WhyIndex::addEntry(StringRef entry, const Side &a, const Side &b,
-                        Answer &answer) const {
-  for (const Side *side : {&a, &b})
-    for (size_t command : side->commands) {
-      bool isA = a.commands.contains(command),
-           isB = b.commands.contains(command);
-      addReason(answer, "plan-memory",
-                commands_[command].text + ": " +
-                    (isA && isB ? "both"
-                     : isA      ? "the first"
-                                : "the second"));
-    }
-  bool isKnown = false, areApart = false;
-  for (size_t first : a.commands)
-    for (size_t second : b.commands)
-      if (!b.commands.contains(first) && !a.commands.contains(second)) {
-        areApart = true;
-        isKnown |= addPairs(a.node, first, b.node, second, answer);
-      }
-  if (areApart && !isKnown)
-    addReason(answer, "fuse",
-              ("@" + entry +
-               ": no command of one reads a result of a command of the other, "
-               "and they read no common value: one kernel would save nothing")
-                  .str());
-}
-
-Answer WhyIndex::whyKernel(StringRef name) const {
-  Answer answer;
-  Numbers own;
-  // "k13" stands for "k13_mul_add".
-  std::string start = name.str() + "_";
-  const bool isNumber = name.size() > 1 && name.front() == 'k' &&
-                        llvm::all_of(name.drop_front(), llvm::isDigit);
-  for (auto [number, command] : llvm::enumerate(commands_))
-    if (command.kernel == name || command.kind == name ||
-        (isNumber && StringRef(command.kernel).starts_with(start)))
-      own.insert(number);
-  if (own.empty()) {
-    llvm::SetVector<StringRef> kinds;
-    for (const Command &command : commands_)
-      if (!command.kind.empty())
-        kinds.insert(command.kind);
-    answer.problem = "the program has no kernel " + quoted(name.str());
-    if (isComputed(name))
-      answer.problem += "; it is a node, which 'sinter-inspect kernels FILE "
-                        "NODE' takes";
-    else
-      answer.problem +=
-          (kinds.empty() ? std::string()
-                         : ", and no other commands than " +
-                               llvm::join(kinds.getArrayRef(), ", ")) +
-          "; 'sinter-inspect kernels' lists them";
-    return answer;
-  }
-  llvm::SetVector<StringRef> nodes;
-  for (size_t number : own)
-    nodes.insert(commands_[number].nodes.begin(),
-                 commands_[number].nodes.end());
-  const std::string &kernel = commands_[own.front()].kernel;
-  answer.headline =
-      shown(kernel.empty() ? name : StringRef(kernel)) + " computes " +
-      (nodes.empty() ? "no node" : llvm::join(nodes.getArrayRef(), ", "));
-  for (size_t number : own)
-    addReason(answer, "plan-memory", commands_[number].text);
-  for (const TraceStep &step : trace_.steps)
-    for (const TraceRewrite &rewrite : step.rewrites)
-      if (StringRef(rewrite.name).starts_with("group into") &&
-          llvm::any_of(own, [&](size_t number) {
-            return llvm::ArrayRef(rewrite.nodes) == commands_[number].nodes;
-          }))
-        addReason(
-            answer, step.pass,
-            rewrite.name + " of " +
-                std::to_string(1 + StringRef(rewrite.before).count('\n')) +
-                " ops");
-  // Why no more: the reasons for each neighbour.
-  for (size_t number : own)
-    for (const TraceRemark *pair : pairs_) {
-      bool isFirst = concern(pair->nodes, commands_[number].nodes),
-           isSecond = concern(pair->with, commands_[number].nodes);
-      if (isFirst == isSecond)
-        continue;
-      const std::vector<std::string> &other =
-          isFirst ? pair->with : pair->nodes;
-      addReason(
-          answer, pair->pass,
-          "not with " +
-              (other.empty() ? "an op without a node" : shown(other.front())) +
-              ": " + pair->text,
-          pair);
-    }
-  return answer;
-}
-
-//===----------------------------------------------------------------------===//
 // Questions
 //===----------------------------------------------------------------------===//
 
@@ -393,6 +190,12 @@ Answer WhyIndex::answer(const Question &question) const {
     return whyNotFused(about);
   if (option == "--kernel")
     return whyKernel(about);
+  if (const TraceRemark *fate = fateAtImport(about)) {
+    Answer answer;
+    answer.headline = shown(about) + " has no op";
+    addReason(answer, fate->pass, fate->text);
+    return answer;
+  }
   if (option == "--fp32")
     return whyPrecision(about);
   if (option == "--cpu")
@@ -403,7 +206,7 @@ Answer WhyIndex::answer(const Question &question) const {
     return whyLayout(about);
   if (option == "--recomputed")
     return whyRecomputed(about);
-  return whyBytes(about);
+  return question.isBare ? whyPeak() : whyBytes(about);
 }
 
 void compiler::printAnswers(llvm::ArrayRef<Question> questions,

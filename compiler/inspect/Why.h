@@ -20,12 +20,14 @@ struct Question {
   std::string option; // one of questionKinds()
   /// A node, "NODE,NODE" or a kernel. grad(NODE) is a gradient of a node.
   std::string about;
+  bool isBare = false; // "--bytes" without "="
 };
 
 struct QuestionKind {
   const char *option; // "--not-fused"
   const char *about;  // "NODE,NODE"
   const char *summary;
+  bool mayBeBare = false; // "--bytes" is a question, too
 };
 llvm::ArrayRef<QuestionKind> questionKinds();
 
@@ -62,15 +64,35 @@ private:
     std::string kernel; // "k0_add"; "" for others
     std::string kind;   // of others: "conv"
     llvm::ArrayRef<std::string> nodes;
+    llvm::ArrayRef<unsigned> ops; // their numbers (OpNumbers.h)
 
-    /// "3" of "command 3 of @main: launch k0_add".
+    /// Whether it is one of those that fusion makes: a kernel or the call of a
+    /// library.
+    bool isFusion() const {
+      return !kernel.empty() || kind == "matmul" || kind == "conv" ||
+             kind == "attention";
+    }
+    /// "3" of "command 3 of @main: launch k0_add"; "3.0" in the body of a scan.
     std::string number() const {
       llvm::StringRef rest = llvm::StringRef(text).split(' ').second;
       return rest.split(' ').first.str();
     }
   };
   using Numbers = llvm::SmallSetVector<size_t, 2>;
+  /// A remark about two groups of ops, and what became of these: the commands
+  /// that have all ops of a group, but those that no command has. The groups of
+  /// a remark about many readers of one value are the same: `first` has the
+  /// commands with any of them.
+  struct Pair {
+    const TraceRemark *remark;
+    Numbers first = {}, second = {};
 
+    /// Whether it is why two commands are not one.
+    bool isAbout(size_t a, size_t b) const;
+  };
+
+  /// The remark about a node that the importer made no op for; else null.
+  const TraceRemark *fateAtImport(llvm::StringRef node) const;
   bool isComputed(llvm::StringRef node) const;
   /// What is wrong with a question about `node`; "" if it can be answered.
   std::string whyUnknown(llvm::StringRef node) const;
@@ -88,6 +110,9 @@ private:
   /// known.
   bool addPairs(llvm::StringRef nodeA, size_t first, llvm::StringRef nodeB,
                 size_t second, Answer &answer) const;
+  void settlePairs();
+  void addApart(llvm::StringRef entry, const Side &a, const Side &b,
+                Answer &answer) const;
   void addEntry(llvm::StringRef entry, const Side &a, const Side &b,
                 Answer &answer) const;
 
@@ -98,6 +123,7 @@ private:
   void addOtherBuffers(const Command &command, llvm::StringRef node,
                        Answer &answer) const;
   Answer whyBytes(llvm::StringRef node) const;
+  Answer whyPeak() const;
   Answer whyLibrary(llvm::StringRef node) const;
   Answer whyLayout(llvm::StringRef node) const;
   Answer whyRecomputed(llvm::StringRef node) const;
@@ -106,7 +132,9 @@ private:
   llvm::StringMap<std::vector<const TraceRemark *>> remarksOf_; // by node
   std::vector<Command> commands_;
   llvm::StringMap<Numbers> commandsOf_; // by node
-  std::vector<const TraceRemark *> pairs_, buffers_;
+  std::vector<Pair> pairs_;
+  std::vector<std::vector<size_t>> pairsOf_; // by command
+  std::vector<const TraceRemark *> buffers_;
   std::string policy_; // of --precision
 };
 

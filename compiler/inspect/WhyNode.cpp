@@ -163,3 +163,45 @@ Answer WhyIndex::whyBytes(StringRef node) const {
   }
   return answer;
 }
+
+Answer WhyIndex::whyPeak() const {
+  Answer answer;
+  answer.headline = "what is live at the peak of the arena";
+  struct Live {
+    const TraceRemark *remark;
+    int64_t bytes = 0; // "64" of "@main: 64 bytes: ..."
+  };
+  for (const TraceStep &step : trace_.steps)
+    for (const TraceRemark &peak : step.remarks) {
+      if (peak.pass != "plan-memory" || peak.kind != "peak")
+        continue;
+      addReason(answer, peak.pass, peak.text);
+      std::string start = StringRef(peak.text).split(": ").first.str() + ": ";
+      std::vector<Live> live;
+      for (const TraceRemark &remark : step.remarks)
+        if (StringRef text = remark.text;
+            remark.kind == "live-at-peak" && text.consume_front(start)) {
+          live.push_back({&remark});
+          text.split(' ').first.getAsInteger(10, live.back().bytes);
+        }
+      llvm::stable_sort(
+          live, [](const Live &a, const Live &b) { return a.bytes > b.bytes; });
+      for (const Live &entry : live) {
+        llvm::ArrayRef<std::string> nodes = entry.remark->nodes;
+        auto [bytes, rest] = StringRef(entry.remark->text).split(" bytes: ");
+        addReason(
+            answer, peak.pass,
+            bytes.str() + " bytes: " +
+                (nodes.empty() ? "a value without a node"
+                               : shown(nodes.front())) +
+                (nodes.size() > 1
+                     ? " and " + std::to_string(nodes.size() - 1) + " more"
+                     : "") +
+                ": " + rest.str());
+      }
+    }
+  if (answer.reasons.empty())
+    answer.problem =
+        "the trace ends before the phase plan, so there is no peak";
+  return answer;
+}

@@ -66,20 +66,54 @@ static std::vector<std::string> decodedNodes(StringRef text) {
   return nodes;
 }
 
+// "3,7-9", ascending; "," if there is none.
+static std::string encodedNumbers(llvm::ArrayRef<unsigned> numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+      ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]) +
+            (last > i ? "-" + std::to_string(numbers[last]) : "");
+    i = last + 1;
+  }
+  return text.empty() ? "," : text;
+}
+
+static bool decodeNumbers(StringRef text, std::vector<unsigned> &numbers) {
+  // A damaged file must not make us allocate any size.
+  constexpr unsigned kMost = 1 << 24;
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ',', -1, false);
+  for (StringRef part : parts) {
+    auto [first, last] = part.split('-');
+    unsigned from = 0, to = 0;
+    if (first.getAsInteger(10, from) ||
+        (last.empty() ? first : last).getAsInteger(10, to) || to < from ||
+        to >= kMost || (!numbers.empty() && from <= numbers.back()))
+      return false;
+    for (unsigned number = from; number <= to; ++number)
+      numbers.push_back(number);
+  }
+  return true;
+}
+
 static void writeStep(const TraceStep &step, llvm::raw_ostream &os) {
   os << "pass " << encoded(step.phase) << " " << encoded(step.pass) << " "
      << llvm::format("%.3f", step.milliseconds) << "\n";
   for (const TraceRewrite &rewrite : step.rewrites)
     os << "rewrite " << encoded(rewrite.name) << " " << encoded(rewrite.symbol)
-       << " " << encodedNodes(rewrite.nodes) << " " << rewrite.before.size()
-       << " " << rewrite.after.size() << "\n"
+       << " " << encodedNodes(rewrite.nodes) << " "
+       << encodedNumbers(rewrite.ops) << " " << rewrite.before.size() << " "
+       << rewrite.after.size() << "\n"
        << rewrite.before << "\n"
        << rewrite.after << "\n";
   for (const TraceRemark &remark : step.remarks)
     os << "remark " << encoded(remark.pass) << " " << encoded(remark.kind)
        << " " << remark.count << " " << encodedNodes(remark.nodes) << " "
        << encodedNodes(remark.with) << " " << encoded(remark.function) << " "
-       << remark.text.size() << "\n"
+       << encodedNumbers(remark.ops) << " " << encodedNumbers(remark.others)
+       << " " << remark.text.size() << "\n"
        << remark.text << "\n";
   for (const TraceChange &change : step.changes) {
     if (change.text.empty()) {
@@ -136,15 +170,16 @@ static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
   if (steps.empty())
     return false;
   TraceStep &step = steps.back();
-  if (words[0] == "rewrite" && words.size() == 6) {
+  if (words[0] == "rewrite" && words.size() == 7) {
     TraceRewrite &rewrite = step.rewrites.emplace_back();
     rewrite.name = decoded(words[1]);
     rewrite.symbol = decoded(words[2]);
     rewrite.nodes = decodedNodes(words[3]);
-    return takeBytes(rest, words[4], rewrite.before) &&
-           takeBytes(rest, words[5], rewrite.after);
+    return decodeNumbers(words[4], rewrite.ops) &&
+           takeBytes(rest, words[5], rewrite.before) &&
+           takeBytes(rest, words[6], rewrite.after);
   }
-  if (words[0] == "remark" && words.size() == 8) {
+  if (words[0] == "remark" && words.size() == 10) {
     TraceRemark &remark = step.remarks.emplace_back();
     remark.pass = decoded(words[1]);
     remark.kind = decoded(words[2]);
@@ -152,7 +187,9 @@ static bool readRecord(llvm::ArrayRef<StringRef> words, StringRef &rest,
     remark.with = decodedNodes(words[5]);
     remark.function = decoded(words[6]);
     return !words[3].getAsInteger(10, remark.count) &&
-           takeBytes(rest, words[7], remark.text);
+           decodeNumbers(words[7], remark.ops) &&
+           decodeNumbers(words[8], remark.others) &&
+           takeBytes(rest, words[9], remark.text);
   }
   if (words[0] == "gone" && words.size() == 2) {
     step.changes.push_back({decoded(words[1]), ""});

@@ -4,21 +4,22 @@
 //
 // A trace is the history of a module: after each pass, the text of every
 // top-level op that it changed, the rewrites that led there, and the remarks of
-// the pass. A file has the line "sinter-trace 4", a line with the size of the
+// the pass. A file has the line "sinter-trace 5", a line with the size of the
 // rest in bytes, and the rest compressed by zstd. The rest is text:
 //
 //   model BYTES               then a newline and BYTES bytes, here and below
 //   device NAME               of each device, if the program has several
 //   pass PHASE NAME MILLISECONDS
-//   rewrite NAME SYMBOL NODES BYTES BYTES      the ops before and after
-//   remark PASS KIND COUNT NODES NODES FUNCTION BYTES
+//   rewrite NAME SYMBOL NODES OPS BYTES BYTES      the ops before and after
+//   remark PASS KIND COUNT NODES NODES FUNCTION OPS OPS BYTES
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
 //                             with relative numbers (RelativeNumbers.h)
 //   plain SYMBOL BYTES        the same with the numbers that MLIR printed
 //   gone SYMBOL
 //
 // NODES are names with commas between them: "NODE", or "grad(NODE)" for a
-// gradient. The first pass is "import import": the module as the importer left
+// gradient. OPS are numbers of ops (OpNumbers.h), such as "3,7-9". The first
+// pass is "import import": the module as the importer left
 // it.
 //
 //===----------------------------------------------------------------------===//
@@ -47,6 +48,7 @@ struct TraceRewrite {
   std::string symbol;             // the top-level op that it is in
   std::vector<std::string> nodes; // of the model, which it concerns
   std::string before, after;      // the ops, one in each line
+  std::vector<unsigned> ops = {}; // the numbers of those before (OpNumbers.h)
 };
 
 /// A decision of a pass: what it did or declined to do, and why (ir/Remarks.h).
@@ -56,6 +58,9 @@ struct TraceRemark {
   std::string text;
   int64_t count = 1;
   std::string function; // that the pass ran on; "": on the module
+  /// The numbers of the ops (OpNumbers.h) that it is about, ascending; `others`
+  /// are those of `with`. Empty in phases where ops have none.
+  std::vector<unsigned> ops = {}, others = {};
 };
 
 struct TraceStep {
@@ -68,7 +73,7 @@ struct TraceStep {
 
 struct Trace {
   /// Every trace begins with this line.
-  static constexpr llvm::StringLiteral kMagic = "sinter-trace 4\n";
+  static constexpr llvm::StringLiteral kMagic = "sinter-trace 5\n";
   /// How traces of other versions begin, too.
   static constexpr llvm::StringLiteral kAnyVersion = "sinter-trace ";
 

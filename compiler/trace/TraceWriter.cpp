@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/trace/TraceWriter.h"
 
+#include "compiler/trace/OpNumbers.h"
 #include "ir/Dialect.h"
 #include "ir/Provenance.h"
 
@@ -25,9 +26,16 @@ static std::string symbolOf(mlir::Operation *op) {
   return symbol ? symbol.str() : op->getName().getStringRef().str();
 }
 
-static std::string print(mlir::Operation *op) {
+static std::string print(mlir::Operation *op, bool isNumbered) {
   std::string text;
   llvm::raw_string_ostream os(text);
+  // Other passes may read the op at the same time.
+  mlir::OwningOpRef<mlir::Operation *> copy;
+  if (isNumbered) {
+    copy = op->clone();
+    eraseNumbers(*copy);
+    op = *copy;
+  }
   // The values of weights say nothing about what a pass did. Locations name the
   // nodes of the model.
   op->print(os, mlir::OpPrintingFlags()
@@ -147,7 +155,7 @@ private:
 };
 
 TraceWriter::TraceWriter(mlir::ModuleOp module, StringRef model)
-    : context_(module.getContext()) {
+    : module_(module), context_(module.getContext()) {
   trace_.model = model.str();
   TraceStep step{"import", "import", 0, {}, {}, {}};
   recordModule(module, step);
@@ -159,6 +167,21 @@ void TraceWriter::detach() {
   if (context_)
     ir::RewriteSink::attach(context_, nullptr);
   context_ = nullptr;
+}
+
+void TraceWriter::beginPhase(StringRef phase) {
+  phase_ = phase.str();
+  if (phase != "fuse")
+    return;
+  numberOps(module_);
+  isNumbered_ = true;
+}
+
+void TraceWriter::endPhase(bool isLast) {
+  if (!isNumbered_ || (phase_ != "plan" && !isLast))
+    return;
+  eraseNumbers(module_);
+  isNumbered_ = false;
 }
 
 void TraceWriter::attach(mlir::PassManager &pm) {
@@ -182,7 +205,7 @@ void TraceWriter::record(const std::string &symbol,
   last.prints = std::move(prints);
   std::string text;
   for (mlir::Operation *op : ops)
-    text += (text.empty() ? "" : "\n") + print(op);
+    text += (text.empty() ? "" : "\n") + print(op, isNumbered_);
   if (last.text == text)
     return;
   last.text = text;
@@ -224,8 +247,11 @@ void TraceWriter::take(const ir::Remark &remark) {
   TraceRemark record{
       remark.pass.str(), remark.kind.str(), namesOf(remark.location), {},
       remark.text,       remark.count};
-  if (remark.other)
+  record.ops = numbersIn(remark.location);
+  if (remark.other) {
     record.with = namesOf(*remark.other);
+    record.others = numbersIn(*remark.other);
+  }
   if (Running *now = running()) {
     record.function = now->function;
     now->step.remarks.push_back(std::move(record));
@@ -257,7 +283,11 @@ TraceWriter::OpenRewrite *TraceWriter::matched() {
   for (mlir::Operation *op : rewrite.ops) {
     record.before += (record.before.empty() ? "" : "\n") + describe(op);
     ir::collectProvenance(op->getLoc(), record.nodes);
+    llvm::append_range(record.ops, numbersIn(op->getLoc()));
   }
+  llvm::sort(record.ops);
+  record.ops.erase(std::unique(record.ops.begin(), record.ops.end()),
+                   record.ops.end());
   return &rewrite;
 }
 

@@ -32,8 +32,11 @@ public:
   /// Ends the recording of rewrites: the context may end before the writer.
   void detach();
 
-  /// The passes that run from now on belong to `phase`.
-  void beginPhase(llvm::StringRef phase) { phase_ = phase.str(); }
+  /// The passes that run from now on belong to `phase`. Ops are numbered
+  /// (OpNumbers.h) from the phase `fuse` to the end of `plan`, or of the last
+  /// phase.
+  void beginPhase(llvm::StringRef phase);
+  void endPhase(bool isLast);
   void attach(mlir::PassManager &pm);
   /// Adds a remark to the step that runs in this thread, or to the last one.
   void take(const ir::Remark &remark);
@@ -83,7 +86,9 @@ private:
   void recordModule(mlir::ModuleOp module, TraceStep &step);
 
   Trace trace_;
+  mlir::ModuleOp module_;
   mlir::MLIRContext *context_;
+  bool isNumbered_ = false;
   std::string phase_ = "import";
   std::map<std::string, Seen> seen_; // by symbol
   /// The passes that run in each thread, the innermost last: a thread that

@@ -423,7 +423,7 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b,
           return "a result is complete only when the loops of the reduction "
                  "have ended; " +
                  differ();
-        return "the second reads elements of a result in other iterations "
+        return "the reader needs elements of a result in other iterations "
                "than those that compute them; the loops are " +
                loopsText(a) + " and " + loopsText(b);
       });

@@ -57,11 +57,11 @@ std::string whyApart(Operation *first, Operation *second, bool isRead) {
            (nameOf(first) == nameOf(second) ? "" : " or " + nameOf(second)) +
            ": a call computes one contraction";
   if (isCall[1] && isRead)
-    return "the second is " + nameOf(second) +
+    return "the reader is " + nameOf(second) +
            ", which reads its operands from memory; it includes only casts and "
            "views of them";
   if (isContractionKernel(second) && isRead)
-    return "the second is " + nameOf(second) +
+    return "the reader is " + nameOf(second) +
            ", which reads each element of its operands several times: they are "
            "computed once, before it";
   if (isRead)

@@ -115,7 +115,7 @@ firstStageOf(ir::KernelOp second,
     whyNot(first, "no stage may follow a kernel of kind " +
                       ir::stringifyKernelKind(first.getKind()));
   else if (elementsRead(first) > kMostElements)
-    whyNot(first, "the first reads " + Twine(elementsRead(first)) +
+    whyNot(first, "the earlier one reads " + Twine(elementsRead(first)) +
                       " elements: beyond " + Twine(kMostElements) +
                       " a launch costs little in comparison");
   else if (buffers > kMostBuffers)
@@ -123,9 +123,9 @@ firstStageOf(ir::KernelOp second,
                       " buffers; a launch takes at most " +
                       Twine(kMostBuffers));
   else if (updatesWhatIsRead(second, first))
-    whyNot(first, "the second updates a state that is read in between");
+    whyNot(first, "the later one updates a state that is read in between");
   else if (!isSmall(second, first))
-    whyNot(first, "the second reads " + Twine(elementsRead(second)) +
+    whyNot(first, "the later one reads " + Twine(elementsRead(second)) +
                       " elements: as a stage it would be computed by one "
                       "block, which pays only for small ones");
   else

@@ -11,73 +11,170 @@
 using namespace mlir;
 
 namespace sinter::passes::plan {
+namespace {
 
-void explainCommands(exec::ProgramOp program) {
-  std::vector<size_t> numbers = commandNumbers(program);
-  size_t position = 0;
-  for (auto [number, command] :
-       llvm::enumerate(program.getBody().getOps<exec::CommandOpInterface>())) {
-    if (position == numbers.size() || number != numbers[position])
-      continue;
-    ++position;
-    auto launch = dyn_cast<exec::LaunchOp>(*command);
-    ir::explain("plan-memory", "command", command.getLoc(),
-                "command " + Twine(number) + " of @" + program.getSymName() +
-                    ": " + command->getName().stripDialect() +
-                    (launch ? " " : "") +
-                    (launch ? launch.getKernel() : StringRef()));
+class ProgramReasons {
+public:
+  /// `prefix`: "15." of the body of command 15; `base`: where its arena is in
+  /// that of `entry`.
+  ProgramReasons(const WrittenProgram &written, StringRef entry,
+                 std::string prefix, int64_t base)
+      : program(written.program), graph(written.graph), plan(written.plan),
+        layout(written.layout), entry(entry), prefix(std::move(prefix)),
+        base(base), numbers(commandNumbers(program)) {}
+
+  void explainCommands() const {
+    size_t position = 0;
+    exec::ProgramOp own = program;
+    for (auto [number, command] :
+         llvm::enumerate(own.getBody().getOps<exec::CommandOpInterface>())) {
+      if (position == numbers.size() || number != numbers[position])
+        continue;
+      auto launch = dyn_cast<exec::LaunchOp>(*command);
+      ir::explain("plan-memory", "command", command.getLoc(),
+                  "command " + numberAt(position) + " of @" + entry + ": " +
+                      command->getName().stripDialect() + (launch ? " " : "") +
+                      (launch ? launch.getKernel() : StringRef()));
+      ++position;
+    }
   }
-}
 
-void explainBuffers(const CommandGraph &graph, const Plan &plan,
-                    const ProgramLayout &layout, exec::ProgramOp program) {
-  if (graph.buffers.empty() ||
-      !ir::RemarkSink::takesDetails(graph.buffers.front().loc.getContext()))
-    return;
-  std::vector<int64_t> live = liveBytes(plan.places);
-  std::vector<size_t> positionOf(graph.commands.size());
-  for (auto [position, command] : llvm::enumerate(plan.order))
-    positionOf[command] = position;
-  // The number of the command at a position in the order.
-  std::vector<size_t> numbers = commandNumbers(program);
-  bool hasDevices = graph.devices.size() > 1;
-  size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
-  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+  void explainBuffers() const {
+    if (graph.buffers.empty())
+      return;
+    std::vector<int64_t> live = liveBytes(plan.places);
+    std::vector<size_t> positionOf(graph.commands.size());
+    for (auto [position, command] : llvm::enumerate(plan.order))
+      positionOf[command] = position;
+    size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
+    // The buffer that has the bytes of a place at the peak: the last one that
+    // is written until then.
+    std::vector<std::optional<unsigned>> holders(plan.places.size());
+    auto positionOfWriter = [&](unsigned number) {
+      unsigned writer = graph.buffers[number].writer;
+      return writer == kNoCommand ? -1
+                                  : static_cast<int64_t>(positionOf[writer]);
+    };
+    for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+      unsigned place = plan.placeOf[number];
+      if (place == kNoPlace) {
+        StringRef space = buffer.slice
+                              ? exec::stringifySpace(buffer.slice.getSpace())
+                              : StringRef("constant");
+        ir::explain("plan-memory", "buffer", buffer.loc,
+                    "@" + entry + ": " + contents(buffer, positionOf) + ", " +
+                        (isBody() ? "a value of the scan" : space + " memory") +
+                        ", outside of the arena");
+        continue;
+      }
+      const Lifetime &life = plan.places[place];
+      std::string text = contents(buffer, positionOf) + ", " + span(place);
+      bool isAtPeak = life.first <= peak && peak <= life.last;
+      if (isAtPeak)
+        text += std::string("; at the peak") + (isBody() ? " of a trip" : "") +
+                ", which is command " + numberAt(peak) + " with " +
+                std::to_string(live[peak]) + " bytes live" +
+                (hasDevices() ? " on all devices" : "") + reader(life, peak);
+      ir::explain("plan-memory",
+                  isAtPeak && !isBody() ? "peak-buffer" : "buffer", buffer.loc,
+                  "@" + entry + ": " + text);
+      std::optional<unsigned> &holder = holders[place];
+      int64_t written = positionOfWriter(number);
+      if (isAtPeak && written <= static_cast<int64_t>(peak) &&
+          (!holder || written > positionOfWriter(*holder)))
+        holder = number;
+    }
+    if (isBody() || live.empty())
+      return;
+    ir::explain("plan-memory", "peak",
+                UnknownLoc::get(graph.buffers.front().loc.getContext()),
+                "@" + entry + ": the peak is command " + numberAt(peak) +
+                    " with " + Twine(live[peak]) + " bytes live" +
+                    (hasDevices() ? " on all devices" : ""));
+    for (auto [place, holder] : llvm::enumerate(holders))
+      if (holder)
+        ir::explain(
+            "plan-memory", "live-at-peak", graph.buffers[*holder].loc,
+            "@" + entry + ": " + Twine(plan.places[place].bytes) +
+                " bytes: " + contents(graph.buffers[*holder], positionOf) +
+                ", " + span(place) + reader(plan.places[place], peak));
+  }
+
+  std::string numberAt(size_t position) const {
+    return prefix + std::to_string(numbers[position]);
+  }
+
+private:
+  bool isBody() const { return !prefix.empty(); }
+  bool hasDevices() const { return graph.devices.size() > 1; }
+
+  /// "360 bytes of tensor<5x18xf32>, written by command 5".
+  std::string contents(const Buffer &buffer,
+                       ArrayRef<size_t> positionOf) const {
     std::string text;
     llvm::raw_string_ostream(text)
-        << "@" << program.getSymName() << ": " << buffer.bytes() << " bytes of "
-        << buffer.type << ", ";
+        << buffer.bytes() << " bytes of " << buffer.type;
     if (buffer.writer != kNoCommand)
-      text += "written by command " +
-              std::to_string(numbers[positionOf[buffer.writer]]) + ", ";
-    unsigned place = plan.placeOf[number];
-    if (place == kNoPlace) {
-      StringRef space = buffer.slice
-                            ? exec::stringifySpace(buffer.slice.getSpace())
-                            : StringRef("constant");
-      ir::explain("plan-memory", "buffer", buffer.loc,
-                  text + space + " memory, outside of the arena");
-      continue;
-    }
+      text += ", written by command " + numberAt(positionOf[buffer.writer]);
+    return text;
+  }
+
+  /// "at 64 of the arena, from command 5 to 7".
+  std::string span(unsigned place) const {
     const Lifetime &life = plan.places[place];
-    text +=
-        "at " + std::to_string(layout.offsets[place]) + " of the arena" +
-        (hasDevices ? " of " + graph.devices[plan.deviceOf[place]].str() : "") +
-        ", from command " + std::to_string(numbers[life.first]) + " to " +
-        (life.last < numbers.size() ? std::to_string(numbers[life.last])
-                                    : "the end");
-    bool isAtPeak = life.first <= peak && peak <= life.last;
-    if (isAtPeak)
-      text += "; at the peak, which is command " +
-              std::to_string(numbers[peak]) + " with " +
-              std::to_string(live[peak]) + " bytes live" +
-              (hasDevices ? " on all devices" : "");
-    if (isAtPeak && life.last > peak && life.last < plan.order.size()) {
-      const Command &last = graph.commands[plan.order[life.last]];
-      text += "; kept for " + ir::joinedProvenance(last.loc);
-    }
-    ir::explain("plan-memory", isAtPeak ? "peak-buffer" : "buffer", buffer.loc,
-                text);
+    std::string text =
+        "at " + std::to_string(base + layout.offsets[place]) + " of the arena";
+    if (hasDevices())
+      text += " of " + graph.devices[plan.deviceOf[place]].str();
+    return text + ", from command " + numberAt(life.first) + " to " +
+           (life.last < numbers.size() ? numberAt(life.last)
+            : isBody()                 ? "the end of the trip"
+                                       : "the end");
+  }
+
+  /// What the bytes are kept for, if that is after the peak.
+  std::string reader(const Lifetime &life, size_t peak) const {
+    if (life.last <= peak || life.last >= plan.order.size())
+      return "";
+    const Command &last = graph.commands[plan.order[life.last]];
+    return "; kept for " + ir::joinedProvenance(last.loc);
+  }
+
+  exec::ProgramOp program;
+  const CommandGraph &graph;
+  const Plan &plan;
+  const ProgramLayout &layout;
+  StringRef entry;
+  std::string prefix;
+  int64_t base;
+  std::vector<size_t> numbers; // of the command at a position in the order
+};
+
+} // namespace
+
+void explainProgram(
+    const WrittenProgram &written,
+    const llvm::DenseMap<const PlannedBody *, exec::ProgramOp> &bodies) {
+  exec::ProgramOp program = written.program;
+  if (!ir::RemarkSink::takesDetails(program.getContext()))
+    return;
+  StringRef entry = program.getSymName();
+  ProgramReasons reasons(written, entry, "", 0);
+  reasons.explainCommands();
+  reasons.explainBuffers();
+  for (auto [position, number] : llvm::enumerate(written.plan.order)) {
+    const Command &command = written.graph.commands[number];
+    if (!command.scan)
+      continue;
+    const PlannedBody &body = *command.body;
+    unsigned scratch = written.plan.placeOf[command.writes.back()];
+    ProgramReasons inner({bodies.lookup(&body), body.graph, body.program.plan,
+                          body.program.layout},
+                         entry, reasons.numberAt(position) + ".",
+                         scratch == kNoPlace ? 0
+                                             : written.layout.offsets[scratch]);
+    inner.explainCommands();
+    inner.explainBuffers();
   }
 }
 

@@ -6,20 +6,28 @@
 #ifndef SINTER_PASSES_PLAN_BUFFERREASONS_H
 #define SINTER_PASSES_PLAN_BUFFERREASONS_H
 
-#include "passes/plan/Plan.h"
+#include "passes/plan/ScanBody.h"
 
 namespace sinter::passes::plan {
 
-/// Reports which command computes which nodes: all commands but records and
-/// waits. Commands have their numbers in the program, which count those too.
-void explainCommands(exec::ProgramOp program);
+/// A program that was made by the plan.
+struct WrittenProgram {
+  exec::ProgramOp program;
+  const CommandGraph &graph;
+  const Plan &plan;
+  const ProgramLayout &layout;
+};
 
-/// Reports for each buffer of `program` its bytes, where they are, from which
+/// Reports which command computes which nodes: all commands but records and
+/// waits. Commands have their numbers in the program, which count those too:
+/// "15", or "15.0" for the first one in the body of the scan that is command
+/// 15. Then reports for each buffer its bytes, where they are, from which
 /// command to which, and whether they are part of the peak: the command at
-/// which the live bytes of all arenas are most. The program was made by the
-/// plan.
-void explainBuffers(const CommandGraph &graph, const Plan &plan,
-                    const ProgramLayout &layout, exec::ProgramOp program);
+/// which the live bytes of all arenas are most. Offsets of a body are those in
+/// the arena of its program. `bodies` are the programs of bodies.
+void explainProgram(
+    const WrittenProgram &written,
+    const llvm::DenseMap<const PlannedBody *, exec::ProgramOp> &bodies);
 
 } // namespace sinter::passes::plan
 

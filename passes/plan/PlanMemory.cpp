@@ -222,14 +222,22 @@ private:
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
+    llvm::DenseMap<const PlannedBody *, exec::ProgramOp> bodies;
     for (const Command &command : graph->commands)
-      if (command.scan && failed(writeBody(*command.body, kernels)))
-        return failure();
+      if (command.scan) {
+        FailureOr<exec::ProgramOp> body = writeBody(*command.body, kernels);
+        if (failed(body))
+          return failure();
+        bodies[command.body.get()] = *body;
+      }
     unsigned moved = moveGradients(*graph);
     auto [plan, layout] =
         moved ? choosePlanWithSlack(*graph, growth) : choosePlan(*graph);
-    if (failed(writeProgram(func, *graph, plan, layout, kernels)))
+    FailureOr<exec::ProgramOp> program =
+        writeProgram(func, *graph, plan, layout, kernels);
+    if (failed(program))
       return failure();
+    explainProgram({*program, *graph, plan, layout}, bodies);
     if (gradientStream != "off")
       ir::remark("plan-memory", "gradient-stream", func.getLoc(),
                  "@" + func.getSymName() + ": " + Twine(moved) +
@@ -241,21 +249,21 @@ private:
   }
 
   /// The body of a scan becomes a private program.
-  static LogicalResult writeBody(const PlannedBody &body, KernelPool &kernels) {
-    func::FuncOp function = body.function;
-    if (failed(writeProgram(function, body.graph, body.program.plan,
-                            body.program.layout, kernels)))
-      return failure();
-    SymbolTable::setSymbolVisibility(&function->getBlock()->back(),
-                                     SymbolTable::Visibility::Private);
-    return success();
+  static FailureOr<exec::ProgramOp> writeBody(const PlannedBody &body,
+                                              KernelPool &kernels) {
+    FailureOr<exec::ProgramOp> program =
+        writeProgram(body.function, body.graph, body.program.plan,
+                     body.program.layout, kernels);
+    if (succeeded(program))
+      SymbolTable::setSymbolVisibility(*program,
+                                       SymbolTable::Visibility::Private);
+    return program;
   }
 
   /// Appends the program of `func` to the module.
-  static LogicalResult writeProgram(func::FuncOp func,
-                                    const CommandGraph &graph, const Plan &plan,
-                                    const ProgramLayout &layout,
-                                    KernelPool &kernels) {
+  static FailureOr<exec::ProgramOp>
+  writeProgram(func::FuncOp func, const CommandGraph &graph, const Plan &plan,
+               const ProgramLayout &layout, KernelPool &kernels) {
     int64_t arenaBytes =
         std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
     int64_t unshared = 0;
@@ -267,8 +275,6 @@ private:
             .write(OpBuilder::atBlockEnd(func->getBlock()), func, unshared);
     if (failed(program))
       return failure();
-    explainCommands(*program);
-    explainBuffers(graph, plan, layout, *program);
     std::string tried;
     for (int64_t bytes : plan.triedBytes)
       tried += " " + std::to_string(bytes);
@@ -279,7 +285,7 @@ private:
             " without sharing, " + Twine(plan.inPlace) +
             " results in place; live at most in the orders tried:" + tried,
         graph.commands.size());
-    return success();
+    return program;
   }
 
   /// Of the compute streams for gradient streams.

@@ -12,7 +12,7 @@
 // Two calls, of which one reads the other's result; a kernel before a call; a kernel after one, which is explained
 // where the epilogue ends. What follows is one kernel.
 // REMARKS-DAG: {"count":1,"kind":"not-fused","nodes":["first"],"pass":"explain-fusion","text":"each is a library call (matmul): a call computes one contraction","with":["second"]}
-// REMARKS-DAG: {"count":1,"kind":"not-fused","nodes":["before"],"pass":"explain-fusion","text":"the second is a library call (matmul), which reads its operands from memory; it includes only casts and views of them","with":["first"]}
+// REMARKS-DAG: {"count":1,"kind":"not-fused","nodes":["before"],"pass":"explain-fusion","text":"the reader is a library call (matmul), which reads its operands from memory; it includes only casts and views of them","with":["first"]}
 // REMARKS-DAG: "kind":"not-fused","nodes":["second"],"pass":"fuse-epilogues","text":"reduce has a result of another shape or type {{.*}}","with":["sum"]}
 func.func @main(%x: tensor<64x64xf32> {sinter.input = "x"}, %w: tensor<64x64xf32> {sinter.input = "w"}) -> (tensor<64x64xf32> {sinter.output = "y"}, tensor<64xf32> {sinter.output = "s"}) {
   %0 = sinter.cos %x : tensor<64x64xf32> loc("before")

@@ -122,6 +122,10 @@ private:
   /// to `checks`; nothing if there are no checks. False after an error line.
   bool addIndexChecks(llvm::SmallVectorImpl<mlir::Value> &results,
                       mlir::ArrayAttr &checks);
+  /// Fills `nodes_` if somebody reads details; before removeDead().
+  void listNodes(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
+  /// Reports the nodes that no op comes from.
+  void explainGone();
   /// Declares the states that are used, drops the others, names the controls.
   void finishArguments();
   bool importNodes(const Nodes &nodes, llvm::ArrayRef<bool> live, Scope &scope,
@@ -185,6 +189,12 @@ private:
   };
   llvm::DenseMap<mlir::Value, State> states_;
   llvm::StringMap<int32_t> declaredTypes_;
+  /// A node of the main graph.
+  struct MainNode {
+    std::string label;
+    bool isLive, isConstant; // read; all that is read of it is constant
+  };
+  std::vector<MainNode> nodes_;
   /// The scope of the main graph while it is imported.
   Scope *scope_ = nullptr;
   /// (operator, reason) -> node labels.

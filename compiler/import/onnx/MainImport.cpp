@@ -6,6 +6,8 @@
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/RestoreParameters.h"
+#include "ir/Locations.h"
+#include "ir/Remarks.h"
 
 #include "sinter/program_names.h"
 
@@ -116,9 +118,59 @@ bool GraphImport::buildMain() {
     return true; // run() reports them
   if (!addOutputs(graph))
     return false;
+  listNodes(graph, liveBits);
   removeDead();
   finishArguments();
+  explainGone();
   return true;
+}
+
+void GraphImport::listNodes(const GraphProto &graph,
+                            llvm::ArrayRef<bool> live) {
+  if (!ir::RemarkSink::takesDetails(context_))
+    return;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    const NodeProto &node = graph.node(i);
+    bool isConstant = live[i];
+    for (const std::string &output : node.output()) {
+      Value value = scope_->values.lookup(output);
+      isConstant &= output.empty() || !scope_->read.contains(output) ||
+                    (value && value.getDefiningOp<ir::ConstantOp>());
+    }
+    nodes_.push_back({shown(nodeLabel(node, i), 256), live[i], isConstant});
+  }
+}
+
+void GraphImport::explainGone() {
+  if (nodes_.empty())
+    return;
+  llvm::StringSet<> present;
+  main_.walk([&](Operation *op) {
+    llvm::SmallSetVector<llvm::StringRef, 4> names;
+    ir::collectNodeNames(op->getLoc(), names);
+    // The ops of a function or a body are named "NODE/INNER".
+    for (llvm::StringRef name : names)
+      for (size_t end = name.size(); end != llvm::StringRef::npos;
+           end = name.take_front(end).rfind('/'))
+        present.insert(name.take_front(end));
+  });
+  for (const MainNode &node : nodes_) {
+    if (present.contains(node.label))
+      continue;
+    Location loc = NameLoc::get(builder_.getStringAttr(node.label));
+    if (node.isConstant)
+      ir::explain("import", "folded", loc,
+                  "folded by the importer: the results of the node are "
+                  "constants");
+    else if (node.isLive)
+      ir::explain("import", "no-op", loc,
+                  "the importer made no op for the node: its results are "
+                  "values of other nodes, or nothing reads them");
+    else
+      ir::explain("import", "unused", loc,
+                  "left out by the importer: no output of the model needs the "
+                  "node");
+  }
 }
 
 bool GraphImport::addOutputs(const GraphProto &graph) {
