@@ -80,7 +80,8 @@ private:
   };
   using Numbers = llvm::SmallSetVector<size_t, 2>;
   /// A remark about two groups of ops, and what became of these: the commands
-  /// that have all ops of a group, but those that no command has. The groups of
+  /// that have all ops of a group, but those that no command has; if there are
+  /// none, the commands that have only ops of the group. The groups of
   /// a remark about many readers of one value are the same: `first` has the
   /// commands with any of them.
   struct Pair {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/inspect/Why.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -57,6 +58,12 @@ void WhyIndex::settlePairs() {
       for (size_t command : holders[left.front()])
         if (std::ranges::includes(commands_[command].ops, left))
           commands.insert(command);
+      // A kernel that was divided: rematerialization divides the updates.
+      if (commands.empty())
+        for (unsigned op : left)
+          for (size_t command : holders[op])
+            if (std::ranges::includes(ops, commands_[command].ops))
+              commands.insert(command);
     }
   };
   pairsOf_.resize(commands_.size());
@@ -70,6 +77,12 @@ void WhyIndex::settlePairs() {
     for (size_t command : all)
       pairsOf_[command].push_back(number);
   }
+}
+
+static bool areGradients(llvm::ArrayRef<std::string> names) {
+  return !names.empty() && llvm::all_of(names, [](const std::string &name) {
+    return ir::isGradientName(name);
+  });
 }
 
 // "of NODE and NODE", the first of each group of ops.
@@ -103,6 +116,12 @@ bool WhyIndex::addPairs(StringRef nodeA, size_t first, StringRef nodeB,
       const bool isInOrder =
           pair.first.contains(first) && !pair.second.contains(first);
       if (isNamed != (isInOrder ? name(nodeA, nodeB) : name(nodeB, nodeA)))
+        continue;
+      // Of two nodes, a reason about gradients in the same commands says
+      // nothing.
+      if (!isNamed && !ir::isGradientName(nodeA) &&
+          !ir::isGradientName(nodeB) &&
+          (areGradients(remark.nodes) || areGradients(remark.with)))
         continue;
       const Command &a = commands_[isInOrder ? first : second],
                     &b = commands_[isInOrder ? second : first];

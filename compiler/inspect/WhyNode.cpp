@@ -171,35 +171,34 @@ Answer WhyIndex::whyPeak() const {
     const TraceRemark *remark;
     int64_t bytes = 0; // "64" of "@main: 64 bytes: ..."
   };
+  // What is live follows its peak.
+  std::vector<std::pair<const TraceRemark *, std::vector<Live>>> peaks;
   for (const TraceStep &step : trace_.steps)
-    for (const TraceRemark &peak : step.remarks) {
-      if (peak.pass != "plan-memory" || peak.kind != "peak")
+    for (const TraceRemark &remark : step.remarks) {
+      if (remark.pass == "plan-memory" && remark.kind == "peak")
+        peaks.push_back({&remark, {}});
+      if (remark.kind != "live-at-peak" || peaks.empty())
         continue;
-      addReason(answer, peak.pass, peak.text);
-      std::string start = StringRef(peak.text).split(": ").first.str() + ": ";
-      std::vector<Live> live;
-      for (const TraceRemark &remark : step.remarks)
-        if (StringRef text = remark.text;
-            remark.kind == "live-at-peak" && text.consume_front(start)) {
-          live.push_back({&remark});
-          text.split(' ').first.getAsInteger(10, live.back().bytes);
-        }
-      llvm::stable_sort(
-          live, [](const Live &a, const Live &b) { return a.bytes > b.bytes; });
-      for (const Live &entry : live) {
-        llvm::ArrayRef<std::string> nodes = entry.remark->nodes;
-        auto [bytes, rest] = StringRef(entry.remark->text).split(" bytes: ");
-        addReason(
-            answer, peak.pass,
-            bytes.str() + " bytes: " +
-                (nodes.empty() ? "a value without a node"
-                               : shown(nodes.front())) +
-                (nodes.size() > 1
-                     ? " and " + std::to_string(nodes.size() - 1) + " more"
-                     : "") +
-                ": " + rest.str());
-      }
+      std::vector<Live> &live = peaks.back().second;
+      live.push_back({&remark});
+      StringRef bytes = StringRef(remark.text).split(": ").second;
+      bytes.split(' ').first.getAsInteger(10, live.back().bytes);
     }
+  for (auto &[peak, live] : peaks) {
+    addReason(answer, peak->pass, peak->text);
+    llvm::stable_sort(
+        live, [](const Live &a, const Live &b) { return a.bytes > b.bytes; });
+    for (const Live &entry : live) {
+      llvm::ArrayRef<std::string> nodes = entry.remark->nodes;
+      auto [bytes, rest] = StringRef(entry.remark->text).split(" bytes: ");
+      std::string name =
+          nodes.empty() ? "a value without a node" : shown(nodes.front());
+      if (nodes.size() > 1)
+        name += " and " + std::to_string(nodes.size() - 1) + " more";
+      addReason(answer, peak->pass,
+                bytes.str() + " bytes: " + name + ": " + rest.str());
+    }
+  }
   if (answer.reasons.empty())
     answer.problem =
         "the trace ends before the phase plan, so there is no peak";

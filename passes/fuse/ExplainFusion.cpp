@@ -64,6 +64,11 @@ std::string whyApart(Operation *first, Operation *second, bool isRead) {
     return "the reader is " + nameOf(second) +
            ", which reads each element of its operands several times: they are "
            "computed once, before it";
+  if (auto call = dyn_cast<ir::LibraryCallOp>(first);
+      call && isRead && call.getKind() != ir::LibraryCallKind::matmul &&
+      call.getKind() != ir::LibraryCallKind::conv)
+    return "the producer is " + nameOf(first) +
+           ", which stores its results: it applies no other ops to them";
   if (isRead)
     return ""; // the epilogue, or the loops
   for (unsigned i : {0, 1})

@@ -8,6 +8,8 @@
 #include "ir/Remarks.h"
 #include "passes/plan/Events.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 
 namespace sinter::passes::plan {
@@ -47,14 +49,6 @@ public:
     for (auto [position, command] : llvm::enumerate(plan.order))
       positionOf[command] = position;
     size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
-    // The buffer that has the bytes of a place at the peak: the last one that
-    // is written until then.
-    std::vector<std::optional<unsigned>> holders(plan.places.size());
-    auto positionOfWriter = [&](unsigned number) {
-      unsigned writer = graph.buffers[number].writer;
-      return writer == kNoCommand ? -1
-                                  : static_cast<int64_t>(positionOf[writer]);
-    };
     for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
       unsigned place = plan.placeOf[number];
       if (place == kNoPlace) {
@@ -78,26 +72,10 @@ public:
       ir::explain("plan-memory",
                   isAtPeak && !isBody() ? "peak-buffer" : "buffer", buffer.loc,
                   "@" + entry + ": " + text);
-      std::optional<unsigned> &holder = holders[place];
-      int64_t written = positionOfWriter(number);
-      if (isAtPeak && written <= static_cast<int64_t>(peak) &&
-          (!holder || written > positionOfWriter(*holder)))
-        holder = number;
     }
-    if (isBody() || live.empty())
-      return;
-    ir::explain("plan-memory", "peak",
-                UnknownLoc::get(graph.buffers.front().loc.getContext()),
-                "@" + entry + ": the peak is command " + numberAt(peak) +
-                    " with " + Twine(live[peak]) + " bytes live" +
-                    (hasDevices() ? " on all devices" : ""));
-    for (auto [place, holder] : llvm::enumerate(holders))
-      if (holder)
-        ir::explain(
-            "plan-memory", "live-at-peak", graph.buffers[*holder].loc,
-            "@" + entry + ": " + Twine(plan.places[place].bytes) +
-                " bytes: " + contents(graph.buffers[*holder], positionOf) +
-                ", " + span(place) + reader(plan.places[place], peak));
+    if (!isBody())
+      for (unsigned device = 0; device < graph.devices.size(); ++device)
+        explainPeak(device, positionOf);
   }
 
   std::string numberAt(size_t position) const {
@@ -105,6 +83,48 @@ public:
   }
 
 private:
+  /// Reports what is live at the peak of one device, each place once.
+  void explainPeak(unsigned device, ArrayRef<size_t> positionOf) const {
+    std::vector<Lifetime> own;
+    for (auto [place, life] : llvm::enumerate(plan.places))
+      if (plan.deviceOf[place] == device)
+        own.push_back(life);
+    std::vector<int64_t> live = liveBytes(own);
+    if (live.empty())
+      return;
+    size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
+    ir::explain("plan-memory", "peak",
+                UnknownLoc::get(graph.buffers.front().loc.getContext()),
+                "@" + entry + ": the peak" +
+                    (hasDevices() ? " of " + graph.devices[device].str() : "") +
+                    " is command " + numberAt(peak) + " with " +
+                    Twine(live[peak]) + " bytes live");
+    // A place has the bytes of the last buffer that is written until then.
+    llvm::MapVector<unsigned, std::pair<int64_t, unsigned>> holders;
+    for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+      unsigned place = plan.placeOf[number];
+      if (place == kNoPlace || plan.deviceOf[place] != device ||
+          plan.places[place].first > peak || plan.places[place].last < peak)
+        continue;
+      int64_t written = buffer.writer == kNoCommand
+                            ? -1
+                            : static_cast<int64_t>(positionOf[buffer.writer]);
+      if (written > static_cast<int64_t>(peak))
+        continue;
+      auto [holder, isFirst] = holders.insert({place, {written, number}});
+      if (!isFirst && written > holder->second.first)
+        holder->second = {written, number};
+    }
+    for (auto &[place, holder] : holders) {
+      const Buffer &buffer = graph.buffers[holder.second];
+      const Lifetime &life = plan.places[place];
+      ir::explain("plan-memory", "live-at-peak", buffer.loc,
+                  "@" + entry + ": " + Twine(life.bytes) +
+                      " bytes: " + contents(buffer, positionOf) + ", " +
+                      span(place) + reader(life, peak));
+    }
+  }
+
   bool isBody() const { return !prefix.empty(); }
   bool hasDevices() const { return graph.devices.size() > 1; }
 

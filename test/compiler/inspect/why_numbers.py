@@ -69,12 +69,12 @@ def checkPeak(reasons, programs):
     peaks, sums, last = {}, {}, None
     for reason in reasons:
         entry, text = reason["text"].removeprefix("@").split(": ", 1)
-        if found := re.match(r"the peak is command \d+ with (\d+) bytes live", text):
-            peaks[entry], sums[entry], last = int(found[1]), 0, None
+        if found := re.match(r"the peak(?: of [\w:]+)? is command \d+ with (\d+) bytes live", text):
+            peaks[entry], last = peaks.get(entry, 0) + int(found[1]), None
             continue
         size = int(re.match(r"(\d+) bytes: .", text)[1])
         assert last is None or size <= last, reasons
-        sums[entry], last = sums[entry] + size, size
+        sums[entry], last = sums.get(entry, 0) + size, size
         checkBuffer(reason["text"], programs)
     assert peaks == sums and set(peaks) == set(programs), (peaks, sums)
     for entry, peak in peaks.items():
