@@ -30,6 +30,9 @@ void compiler::numberOps(ModuleOp module) {
   unsigned count = 0;
   for (auto function : module.getOps<func::FuncOp>())
     function.getBody().walk([&](Operation *op) {
+      // Each kernel has copies of the constants that it reads.
+      if (op->hasTrait<OpTrait::ConstantLike>())
+        return;
       Attribute metadata = builder.getArrayAttr(
           {builder.getStringAttr(kTag), builder.getI64IntegerAttr(count++)});
       op->setLoc(FusedLoc::get(builder.getContext(), {op->getLoc()}, metadata));

@@ -18,12 +18,13 @@
 
 namespace sinter::compiler {
 
-/// Gives each op in the functions of `module` a number of its own.
+/// Gives each op in the functions of `module` but constants a number of its
+/// own.
 void numberOps(mlir::ModuleOp module);
 /// The numbers in `location`, ascending, each once.
 std::vector<unsigned> numbersIn(mlir::Location location);
-/// Takes the numbers from the locations of `op` and all ops in it. Locations
-/// are then those that they would be had ops never been numbered.
+/// Takes the numbers from the locations of `op` and all ops in it. They then
+/// have the names that they would have if ops had never been numbered.
 void eraseNumbers(mlir::Operation *op);
 
 } // namespace sinter::compiler
