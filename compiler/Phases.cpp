@@ -45,9 +45,26 @@ static int64_t mostUnrolledTrips(const PhaseContext &context) {
   return hasNoScans ? Options::kUnrollAll : options.unrollScans;
 }
 
+static std::vector<passes::ProgramDevice>
+devicesOf(const PhaseContext &context) {
+  if (!context.devices.empty())
+    return context.devices.vec();
+  return {{context.target.firstDevice(), &context.target}};
+}
+
+/// Whether the program runs on CPUs alone.
+static bool isForHost(const PhaseContext &context) {
+  return llvm::all_of(devicesOf(context), [](const auto &device) {
+    return device.target->traits().isHost;
+  });
+}
+
 static void buildSimplify(mlir::OpPassManager &pm,
                           const PhaseContext &context) {
   bool isDifferentiated = context.options.train.enabled;
+  // Folding would turn quantised weights into floats.
+  if (!isDifferentiated && isForHost(context))
+    pm.addPass(passes::createNarrowProducts());
   pm.addPass(passes::createUnrollScans({mostUnrolledTrips(context)}));
   addSimplifier(pm, isDifferentiated);
   pm.addPass(passes::createRecognizeComposites());
@@ -99,13 +116,6 @@ static std::string onlyOnOneDevice(const Options &options) {
   if (options.train.request.replicas > 1)
     return "--replicas=" + std::to_string(options.train.request.replicas);
   return options.remat == "all" ? "--remat=all" : "";
-}
-
-static std::vector<passes::ProgramDevice>
-devicesOf(const PhaseContext &context) {
-  if (!context.devices.empty())
-    return context.devices.vec();
-  return {{context.target.firstDevice(), &context.target}};
 }
 
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {

@@ -33,12 +33,26 @@ inline mlir::Value asStored(mlir::Value value) {
   return narrow ? narrow : value;
 }
 
+/// The 8-bit integers from which `value` is cast to int32; null if it is not
+/// such a cast.
+inline mlir::Value widenedBytes(mlir::Value value) {
+  auto cast = value.getDefiningOp<ir::CastOp>();
+  if (!cast || !cast.getType().getElementType().isSignlessInteger(32))
+    return {};
+  auto from =
+      llvm::dyn_cast<mlir::IntegerType>(cast.getX().getType().getElementType());
+  return from && from.getWidth() == 8 ? cast.getX() : mlir::Value();
+}
+
 /// The operands that a contraction multiplies; if both are widened from one
-/// type of 16-bit floats, the values before the casts.
+/// type of 16-bit floats, or both from 8-bit integers of any sign, the values
+/// before the casts.
 inline std::pair<mlir::Value, mlir::Value>
 multiplied(mlir::Operation *contraction) {
   mlir::Value lhs = contraction->getOperand(0),
               rhs = contraction->getOperand(1);
+  if (mlir::Value x = widenedBytes(lhs), y = widenedBytes(rhs); x && y)
+    return {x, y};
   mlir::Value a = widened(lhs), b = widened(rhs);
   if (!a || !b ||
       ir::tensorType(a).getElementType() != ir::tensorType(b).getElementType())

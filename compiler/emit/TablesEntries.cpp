@@ -318,6 +318,13 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
         c.matmul.byLoops = byLoops;
+        auto dtype = [&](size_t read) {
+          return dtypeOf(exec::bufferOp(op.getInputs()[read])
+                             .getTensorType()
+                             .getElementType());
+        };
+        if (dtype(1) != dtype(0))
+          c.matmul.dtypeOfB = dtype(1);
         pending.params = addMatmul(op);
         auto begin = [&](size_t read, int64_t elements) {
           Type element = exec::bufferOp(op.getInputs()[read])

@@ -128,10 +128,13 @@ private:
 
   void addMatmul(const sinter_matmul &p) {
     auto batch = llvm::ArrayRef(p.batch).take_front(p.batchRank);
-    add("product", std::string(dtypeName(p.dtype)) + " " +
-                       (batch.empty() ? "" : joined(batch) + " of ") +
-                       std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-                       std::to_string(p.k) + " into " + dtypeName(p.outDtype));
+    const uint32_t dtypeOfB = command_.matmul.dtypeOfB;
+    add("product",
+        std::string(dtypeName(p.dtype)) + " " +
+            (dtypeOfB ? std::string("by ") + dtypeName(dtypeOfB) + " " : "") +
+            (batch.empty() ? "" : joined(batch) + " of ") +
+            std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
+            std::to_string(p.k) + " into " + dtypeName(p.outDtype));
     const size_t rank = batch.size();
     auto of = [&](const int64_t(&list)[SINTER_MAX_BATCH_DIMS], int64_t row,
                   int64_t column) {

@@ -186,8 +186,13 @@ static LogicalResult verifyMatmul(MatmulOp op) {
                               << " strides, none negative";
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs A and B";
-  if (bufferOp(op.getInputs()[0]).getTensorType().getElementType() !=
-      bufferOp(op.getInputs()[1]).getTensorType().getElementType())
+  auto elementOf = [](Value value) {
+    return bufferOp(value).getTensorType().getElementType();
+  };
+  Type a = elementOf(op.getInputs()[0]), b = elementOf(op.getInputs()[1]);
+  bool areBytes = a.isInteger(8) && b.isInteger(8) &&
+                  elementOf(op.getOutput()).isSignlessInteger(32);
+  if (a != b && !areBytes)
     return op.emitOpError() << "has A and B of different element types";
   if (op.getTf32() &&
       !bufferOp(op.getInputs()[0]).getTensorType().getElementType().isF32())

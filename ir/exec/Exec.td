@@ -44,7 +44,8 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
     begin `a_offset` and `b_offset` elements into their buffers.
 
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
-    >= 0; at most 4 batch dimensions. C2: all elements are in their buffers. C3: A and B have the same element type.
+    >= 0; at most 4 batch dimensions. C2: all elements are in their buffers. C3: A and B have the same element type, or both
+    8-bit integers and C int32.
     C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
     covers the elements of C, a_sum has m and b_sum n elements, without batch, and all have the element type of C; that
     of relu_bits and relu_grad has the bytes of the bits. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.

@@ -41,7 +41,7 @@ public:
     values.insert(contraction->getResult(0));
     auto [lhs, rhs] = multiplied(contraction);
     for (Value operand : contraction->getOperands())
-      if (widened(operand))
+      if (operand != lhs && operand != rhs)
         summed.insert(operand.getDefiningOp());
     int64_t operandBytes = 0;
     for (Value operand : {lhs, rhs}) {

@@ -125,7 +125,7 @@ private:
     if (dot)
       takeViews(dot, epilogue, isGenerated);
     else if (readsNarrow)
-      takeBefore(operandCasts(contraction), epilogue);
+      takeBefore(operandCasts(contraction, isGenerated), epilogue);
     explain(epilogue);
     OpBuilder builder(members.back());
     SmallVector<Value> results = epilogue.results();
@@ -169,10 +169,20 @@ private:
       }
   }
 
-  /// The casts that widen the 16-bit operands of the contraction.
-  static SmallVector<Operation *> operandCasts(Operation *contraction) {
+  /// The operands that the call or kernel of the contraction reads. Kernels
+  /// multiply no 8-bit integers.
+  static std::pair<Value, Value> factors(Operation *contraction,
+                                         bool isGenerated) {
+    if (isGenerated && widenedBytes(contraction->getOperand(0)))
+      return {contraction->getOperand(0), contraction->getOperand(1)};
+    return multiplied(contraction);
+  }
+
+  /// The casts that widen the operands of the contraction.
+  static SmallVector<Operation *> operandCasts(Operation *contraction,
+                                               bool isGenerated) {
     SmallVector<Operation *> casts;
-    if (multiplied(contraction).first == contraction->getOperand(0))
+    if (factors(contraction, isGenerated).first == contraction->getOperand(0))
       return casts;
     for (Value operand : contraction->getOperands())
       if (!llvm::is_contained(casts, operand.getDefiningOp()))
@@ -206,13 +216,13 @@ private:
         epilogue.result = transpose.getResult();
       }
     llvm::SetVector<Operation *> before;
-    auto [lhs, rhs] = multiplied(dot);
+    auto [lhs, rhs] = factors(dot, isGenerated);
     for (auto [operand, depth] :
          {std::pair(lhs, views.lhs), std::pair(rhs, views.rhs)}) {
       StridedView view = viewOf(operand, depth);
       before.insert(view.ops.begin(), view.ops.end());
     }
-    SmallVector<Operation *> casts = operandCasts(dot);
+    SmallVector<Operation *> casts = operandCasts(dot, isGenerated);
     before.insert(casts.begin(), casts.end());
     takeBefore(before.getArrayRef(), epilogue);
   }

@@ -36,7 +36,8 @@ Value moveAlike(OpBuilder &builder, Operation *view, Value source) {
   return builder.create(state)->getResult(0);
 }
 
-// Pattern: view(cast(x : 16 bits) : f32) -> cast(view(x))
+// Pattern: view(cast(x : 16 bits) : f32) -> cast(view(x)); the same for 8-bit
+// integers cast to i32
 struct WidenAfterView : RewritePattern {
   explicit WidenAfterView(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -45,6 +46,8 @@ struct WidenAfterView : RewritePattern {
     if (!ir::isView(op))
       return rewriter.notifyMatchFailure(op, "not a view");
     Value narrow = widened(op->getOperand(0));
+    if (!narrow)
+      narrow = widenedBytes(op->getOperand(0));
     if (!narrow)
       return rewriter.notifyMatchFailure(op, "the operand is not widened");
     Value moved = moveAlike(rewriter, op, narrow);

@@ -72,6 +72,12 @@ int64_t countProducts(Operation *op) {
   return static_cast<int64_t>(std::min(count, 0x1p62));
 }
 
+/// Whether `op` widens 8-bit integers for a contraction.
+bool widensFactor(Operation *op) {
+  return widenedBytes(op->getResult(0)) &&
+         llvm::any_of(op->getUsers(), isContraction);
+}
+
 /// What is known about a value that is computed from constants alone.
 struct Known {
   int64_t sourceBytes = 0; // upper bound of the bytes of its constants
@@ -117,9 +123,9 @@ private:
       allStored &= found->second.isStored;
     }
     // A contraction multiplies the narrow operand of a widening cast; if the
-    // cast were folded, it would multiply float32.
+    // cast were folded, it would multiply float32 or int32.
     if (op->getNumOperands() == 1 && isa<CastOp>(op) &&
-        widened(op->getResult(0))) {
+        (widened(op->getResult(0)) || widensFactor(op))) {
       known[op->getResult(0)] = result;
       return;
     }

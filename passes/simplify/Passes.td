@@ -36,6 +36,17 @@ def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
   ];
 }
 
+def NarrowProducts : Pass<"sinter-narrow-products", "::mlir::ModuleOp"> {
+  let summary = "Multiply values that are quantised to 8 bits as integers";
+  let description = [{
+    A dot_general of two values (q - zero point) * scale, with 8-bit q, becomes one of the codes q in
+    int32, corrections for the zero points, and one multiplication by both scales. So does a dot_general
+    of int32 values q - zero point. Zero points and scales must not vary along the contracted dimensions.
+    The int32 sums are exact; those of float32 would round.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def UnrollScans : Pass<"sinter-unroll-scans", "::mlir::ModuleOp"> {
   let summary = "Replace short scans by their trips";
   let description = [{

@@ -265,6 +265,15 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   if (!dtypeBytes(dtype) || !dtypeBytes(p.outDtype))
     return Status::invalid("has the unknown " +
                            dtypeName(dtypeBytes(dtype) ? p.outDtype : p.dtype));
+  const uint32_t dtypeOfB = command.matmul.dtypeOfB;
+  auto isByte = [](uint32_t type) {
+    return type == SINTER_U8 || type == SINTER_I8;
+  };
+  if (dtypeOfB &&
+      (!isByte(dtypeOfB) || !isByte(dtype) || p.outDtype != SINTER_I32))
+    return Status::invalid("multiplies " + dtypeName(dtype) + " by " +
+                           dtypeName(dtypeOfB) + " into " +
+                           dtypeName(p.outDtype));
   if (p.batchRank > SINTER_MAX_BATCH_DIMS)
     return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
   if (p.m < 0 || p.n < 0 || p.k < 0)

@@ -188,3 +188,21 @@ func.func @long_scan() -> tensor<2xf32> {
   }
   return %last : tensor<2xf32>
 }
+
+// -----
+
+// A product of integers reads constant factors of 8 bits. Other casts fold.
+// CHECK-LABEL: @narrow_factor
+// CHECK: %[[W:.*]] = sinter.constant dense<{{.*}}> : tensor<2x2xi8>
+// CHECK: %[[F:.*]] = sinter.cast %[[W]] : tensor<2x2xi8> -> tensor<2x2xi32>
+// CHECK: sinter.dot_general %arg0, %[[F]]
+// CHECK-NOT: sinter.cast
+func.func @narrow_factor(%x: tensor<2x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>) {
+  %w = sinter.constant dense<[[1, 2], [3, -4]]> : tensor<2x2xi8>
+  %f = sinter.cast %w : tensor<2x2xi8> -> tensor<2x2xi32>
+  %v = sinter.constant dense<[[5, 6], [7, 8]]> : tensor<2x2xi8>
+  %g = sinter.cast %v : tensor<2x2xi8> -> tensor<2x2xi32>
+  %y = sinter.dot_general %x, %f batch [] x [] contract [1] x [0]
+     : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  return %y, %g : tensor<2x2xi32>, tensor<2x2xi32>
+}

@@ -284,6 +284,14 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
           [](Sample &s) { s.commands[1].matmul.params = nullptr; });
   refused("slices", [](Sample &s) { s.commands[1].numSlices = 2; });
   refused("dtype 0", [](Sample &s) { s.matmul.dtype = 0; });
+  refused("multiplies", [](Sample &s) {
+    s.commands[1].matmul.dtypeOfB = SINTER_I8; // A and C are fp32
+  });
+  refused("multiplies", [](Sample &s) {
+    s.matmul.dtype = SINTER_U8;
+    s.matmul.outDtype = SINTER_I32;
+    s.commands[1].matmul.dtypeOfB = SINTER_I16;
+  });
   refused("batch dimensions", [](Sample &s) { s.matmul.batchRank = 5; });
   refused("batch dimension -1", [](Sample &s) {
     s.matmul.batchRank = 1;

@@ -31,8 +31,8 @@ template <typename T> struct TileOperand {
 /// sums[i * tileCols + j] = sum over k of a[i, k] * b[k, j] for i < rows and
 /// j < tileCols (columns from `cols` on are 0). `packed` has packedElements
 /// elements. `convert` converts an element to a Sum.
-template <typename Sum, typename T, typename Convert>
-void sumTile(const TileOperand<T> &a, const TileOperand<T> &b, int64_t rows,
+template <typename Sum, typename TA, typename TB, typename Convert>
+void sumTile(const TileOperand<TA> &a, const TileOperand<TB> &b, int64_t rows,
              int64_t cols, int64_t depth, Sum *sums, Sum *packed,
              Convert &&convert) {
   std::fill(sums, sums + tileRows * tileCols, Sum(0));

@@ -70,6 +70,10 @@ private:
       LibraryCallResult rows = prepareRowProduct(context_, command, constants);
       if (!rows.ok() || *rows)
         return rows;
+      LibraryCallResult bytes =
+          prepareByteProduct(context_, command, constants);
+      if (!bytes.ok() || *bytes)
+        return bytes;
     }
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {

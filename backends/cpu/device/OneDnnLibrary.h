@@ -89,6 +89,12 @@ LibraryCallResult prepareWidened(OneDnnContext &context,
                                  const uint8_t *constants,
                                  PrepareCall prepareWide);
 
+/// MATMUL of 8-bit integers of any signs into int32 by AMX, AVX512-VNNI,
+/// AVX-VNNI or AVX2; null for others, or if this CPU has none of these.
+LibraryCallResult prepareByteProduct(OneDnnContext &context,
+                                     const sinter_command &command,
+                                     const uint8_t *constants);
+
 /// MATMUL of fp32, fp64 and integers by loops, each sum in ascending order.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 

@@ -32,7 +32,8 @@ using Sum =
     std::conditional_t<std::is_floating_point_v<T>, T,
                        std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>;
 
-template <typename In, typename Out>
+/// B has elements InB.
+template <typename In, typename Out, typename InB = In>
 class PlainMatmulCall : public LibraryCall {
 public:
   explicit PlainMatmulCall(const sinter_command &command)
@@ -84,7 +85,7 @@ private:
       cOffset += index * p.cBatchStrides[i];
     }
     const In *a = static_cast<const In *>(buffers[0]) + aOffset;
-    const In *b = static_cast<const In *>(buffers[1]) + bOffset;
+    const InB *b = static_cast<const InB *>(buffers[1]) + bOffset;
     Out *c = static_cast<Out *>(buffers[command_.numSlices - 1]) + cOffset;
     int64_t rows = std::min(tileRows, p.m - m0);
     int64_t cols = std::min(tileCols, p.n - n0);
@@ -93,8 +94,8 @@ private:
                                               static_cast<uint64_t>(worker) *
                                                   scratch_.perWorkerStride);
     plain::sumTile(plain::TileOperand<In>{a, p.aStrideM, p.aStrideK},
-                   plain::TileOperand<In>{b, p.bStrideN, p.bStrideK}, rows,
-                   cols, p.k, sums, sums + tileRows * tileCols, [](In value) {
+                   plain::TileOperand<InB>{b, p.bStrideN, p.bStrideK}, rows,
+                   cols, p.k, sums, sums + tileRows * tileCols, [](auto value) {
                      return static_cast<Sum<Out>>(static_cast<Out>(value));
                    });
     if constexpr (std::is_same_v<Out, float>)
@@ -147,10 +148,10 @@ private:
   Scratch scratch_;
 };
 
-template <typename In, typename Out>
+template <typename In, typename Out, typename InB = In>
 LibraryCallResult make(const sinter_command &command) {
   return std::unique_ptr<LibraryCall>(
-      std::make_unique<PlainMatmulCall<In, Out>>(command));
+      std::make_unique<PlainMatmulCall<In, Out, InB>>(command));
 }
 
 } // namespace
@@ -166,6 +167,10 @@ sinter::cpu::preparePlainMatmul(const sinter_command &command) {
       return Status(SINTER_UNSUPPORTED,
                     "only bias, add and relu may follow a matmul that is not "
                     "fp32");
+  if (const uint32_t dtypeOfB = command.matmul.dtypeOfB;
+      dtypeOfB && dtypeOfB != params.dtype)
+    return params.dtype == SINTER_I8 ? make<int8_t, int32_t, uint8_t>(command)
+                                     : make<uint8_t, int32_t, int8_t>(command);
   if (params.dtype == params.outDtype)
     switch (params.dtype) {
     case SINTER_F64:

@@ -179,7 +179,7 @@ typedef struct sinter_post_op {
  * after those that are only read), last = C.
  * Strides are in elements; a batch stride of 0 broadcasts. */
 typedef struct sinter_matmul {
-  uint32_t dtype;     /* of A and B */
+  uint32_t dtype;     /* of A and, if its call says no other, B */
   uint32_t outDtype;  /* of C and of post-ops' operands */
   uint32_t batchRank; /* 0..SINTER_MAX_BATCH_DIMS */
   uint32_t numPostOps;
@@ -274,7 +274,8 @@ typedef struct sinter_launch {
 typedef struct sinter_matmul_call {
   const sinter_matmul *params;
   uint32_t byLoops;
-  uint32_t reserved;
+  uint32_t dtypeOfB; /* 0: that of A. Else A is U8 or I8, B the other of these,
+                        and C I32 */
 } sinter_matmul_call;
 
 typedef struct sinter_conv_call {

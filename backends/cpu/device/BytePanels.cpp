@@ -1,0 +1,453 @@
+//===- BytePanels.cpp - blocks of products of 8-bit integers --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/BytePanels.h"
+#include "runtime/base/CpuFeatures.h"
+#include "runtime/base/CpuRates.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+using namespace sinter;
+using namespace sinter::cpu;
+
+namespace {
+
+/// A tile has 16 rows of 64 bytes: groups of four elements of 16 columns.
+constexpr int64_t tileRows = 16, tileColumns = 16, lineBytes = 64, group = 4,
+                  tileBytes = tileRows * lineBytes, stepBytes = 2 * tileBytes;
+
+/// The offset of the groups of `row` and the 16 columns from `half` * 16 on.
+int64_t lineOffset(int64_t row, int64_t half) {
+  return row / byteStep * stepBytes + half * tileBytes +
+         row % byteStep / group * lineBytes;
+}
+
+uint32_t widen(uint8_t byte, bool isSigned) {
+  return isSigned ? static_cast<uint32_t>(
+                        static_cast<int32_t>(static_cast<int8_t>(byte)))
+                  : byte;
+}
+
+const uint32_t *columnSums(const uint8_t *panel, int64_t depth) {
+  return reinterpret_cast<const uint32_t *>(panel + byteColumns * depth);
+}
+
+} // namespace
+
+const char *sinter::cpu::nameOf(ByteUnit unit) {
+  switch (unit) {
+  case ByteUnit::Loops:
+    return "loops";
+  case ByteUnit::Pairs:
+    return "AVX2";
+  case ByteUnit::Dot256:
+    return "AVX-VNNI";
+  case ByteUnit::Dot512:
+    return "AVX512-VNNI";
+  case ByteUnit::Tiles:
+    return "AMX";
+  }
+  return "";
+}
+
+bool sinter::cpu::hasByteUnit(ByteUnit unit) {
+  switch (unit) {
+  case ByteUnit::Loops:
+    return true;
+  case ByteUnit::Pairs:
+    return rt::checkCpuFeatures("+avx2").ok();
+  case ByteUnit::Dot256:
+    return rt::checkCpuFeatures("+avx2,+avxvnni").ok();
+  case ByteUnit::Dot512:
+    return rt::checkCpuFeatures("+avx512f,+avx512vnni").ok();
+  case ByteUnit::Tiles:
+    return rt::checkCpuFeatures("+amx-tile,+amx-int8").ok() &&
+           rt::requestTileRegisters();
+  }
+  return false;
+}
+
+ByteUnit sinter::cpu::byteUnit() {
+  static const ByteUnit unit = [] {
+    if (hasByteUnit(ByteUnit::Tiles)) {
+      const rt::CpuRates &rates = rt::hostCpuRates();
+      if (rates.timesFp32(rt::CpuRate::Int8Tiles) >=
+          rates.timesFp32(rt::CpuRate::Int8))
+        return ByteUnit::Tiles;
+    }
+    for (ByteUnit other : {ByteUnit::Dot512, ByteUnit::Dot256, ByteUnit::Pairs})
+      if (hasByteUnit(other))
+        return other;
+    return ByteUnit::Loops;
+  }();
+  return unit;
+}
+
+void sinter::cpu::packBytePanel(const ByteMatrix &b, bool isSigned,
+                                int64_t depth, int64_t columns,
+                                uint8_t *panel) {
+  const int64_t padded = paddedBytes(depth);
+  std::memset(panel, 0, static_cast<size_t>(bytePanelBytes(padded)));
+  auto *sums = reinterpret_cast<uint32_t *>(panel + byteColumns * padded);
+  for (int64_t row = 0; row < depth; ++row)
+    for (int64_t first = 0; first < columns; first += tileColumns) {
+      const int64_t count = std::min(tileColumns, columns - first);
+      const uint8_t *from = b.data + row * b.rowStride + first * b.colStride;
+      uint8_t *to = panel + lineOffset(row, first / tileColumns) + row % group;
+      for (int64_t i = 0; i < count; ++i) {
+        const uint8_t byte = from[i * b.colStride];
+        to[i * group] = byte;
+        sums[first + i] += widen(byte, isSigned);
+      }
+    }
+}
+
+void sinter::cpu::packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
+                               uint8_t *packed) {
+  const int64_t stride = paddedBytes(depth);
+  for (int64_t row = 0; row < rows; ++row) {
+    uint8_t *to = packed + row * stride;
+    const uint8_t *from = a.data + row * a.rowStride;
+    if (a.colStride == 1)
+      std::memcpy(to, from, static_cast<size_t>(depth));
+    else
+      for (int64_t i = 0; i < depth; ++i)
+        to[i] = from[i * a.colStride];
+    std::memset(to + depth, 0, static_cast<size_t>(stride - depth));
+  }
+}
+
+static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
+                            const uint8_t *panel, uint32_t *sums) {
+  std::fill(sums, sums + rows.count * byteColumns, 0u);
+  for (int64_t i = 0; i < rows.count; ++i) {
+    const uint8_t *a = rows.data + i * rows.rowStride;
+    uint32_t *line = sums + i * byteColumns;
+    for (int64_t k = 0; k < rows.depth; ++k) {
+      const uint32_t factor = widen(a[k], signs.a);
+      for (int64_t half = 0; half < 2; ++half) {
+        const uint8_t *b = panel + lineOffset(k, half) + k % group;
+        for (int64_t j = 0; j < tileColumns; ++j)
+          line[half * tileColumns + j] += factor * widen(b[j * group], signs.b);
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+namespace {
+
+//===----------------------------------------------------------------------===//
+// AMX
+//===----------------------------------------------------------------------===//
+
+__attribute__((target("amx-tile"))) void configureTiles(int64_t rows) {
+  alignas(64) uint8_t config[64] = {1};
+  auto set = [&](int tile, int64_t count) {
+    config[16 + 2 * tile] = static_cast<uint8_t>(count ? lineBytes : 0);
+    config[48 + tile] = static_cast<uint8_t>(count);
+  };
+  const int64_t lower = std::min(rows, tileRows), upper = rows - lower;
+  for (int tile : {0, 1, 4})
+    set(tile, lower);
+  for (int tile : {2, 3, 5})
+    set(tile, upper);
+  for (int tile : {6, 7})
+    set(tile, tileRows);
+  _tile_loadconfig(config);
+}
+
+__attribute__((target("amx-tile"))) void releaseTiles() { _tile_release(); }
+
+/// Tiles 0 to 3 are the sums, 4 and 5 are of A, 6 and 7 of the panel.
+#define SINTER_BYTE_DOT(sum, a, b)                                             \
+  do {                                                                         \
+    if constexpr (aSigned && bSigned)                                          \
+      _tile_dpbssd(sum, a, b);                                                 \
+    else if constexpr (aSigned)                                                \
+      _tile_dpbsud(sum, a, b);                                                 \
+    else if constexpr (bSigned)                                                \
+      _tile_dpbusd(sum, a, b);                                                 \
+    else                                                                       \
+      _tile_dpbuud(sum, a, b);                                                 \
+  } while (false)
+
+template <bool aSigned, bool bSigned, bool hasUpper>
+__attribute__((target("amx-tile,amx-int8"))) void
+multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (hasUpper) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const uint8_t *upper = rows.data + tileRows * rows.rowStride;
+  for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes) {
+    _tile_loadd(4, rows.data + k, rows.rowStride);
+    _tile_loadd(6, panel, lineBytes);
+    _tile_loadd(7, panel + tileBytes, lineBytes);
+    SINTER_BYTE_DOT(0, 4, 6);
+    SINTER_BYTE_DOT(1, 4, 7);
+    if constexpr (hasUpper) {
+      _tile_loadd(5, upper + k, rows.rowStride);
+      SINTER_BYTE_DOT(2, 5, 6);
+      SINTER_BYTE_DOT(3, 5, 7);
+    }
+  }
+  constexpr int64_t sumStride = 4 * byteColumns;
+  _tile_stored(0, sums, sumStride);
+  _tile_stored(1, sums + tileColumns, sumStride);
+  if constexpr (hasUpper) {
+    _tile_stored(2, sums + tileRows * byteColumns, sumStride);
+    _tile_stored(3, sums + tileRows * byteColumns + tileColumns, sumStride);
+  }
+}
+
+template <bool aSigned, bool bSigned>
+void multiplyByTiles(const ByteBlock &rows, const uint8_t *panel,
+                     uint32_t *sums) {
+  if (rows.count > tileRows)
+    multiplyTiles<aSigned, bSigned, true>(rows, panel, sums);
+  else
+    multiplyTiles<aSigned, bSigned, false>(rows, panel, sums);
+}
+
+//===----------------------------------------------------------------------===//
+// vpmaddwd: bytes are widened to 16 bits, and pairs of products are summed
+//===----------------------------------------------------------------------===//
+
+template <bool isSigned>
+__attribute__((target("avx2"))) inline __m256i widenLine(const uint8_t *from) {
+  const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i *>(from));
+  return isSigned ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+}
+
+template <bool isSigned>
+__attribute__((target("avx2"))) inline __m256i widenGroup(const uint8_t *from) {
+  int32_t four;
+  std::memcpy(&four, from, sizeof(four));
+  const __m128i bytes = _mm_cvtsi32_si128(four);
+  return _mm256_broadcastq_epi64(isSigned ? _mm_cvtepi8_epi16(bytes)
+                                          : _mm_cvtepu8_epi16(bytes));
+}
+
+/// `count` rows of A from row `first` on.
+template <int count, bool aSigned, bool bSigned>
+__attribute__((target("avx2"))) void
+multiplyPairs(const ByteBlock &rows, int64_t first, const uint8_t *panel,
+              uint32_t *sums) {
+  constexpr int quarters = 4; // of a line, each with four columns
+  const uint8_t *a = rows.data + first * rows.rowStride;
+  for (int64_t tile = 0; tile < 2; ++tile) {
+    // Each column has two sums, of the even and the odd pairs.
+    __m256i sum[count][quarters];
+    for (int row = 0; row < count; ++row)
+      for (int i = 0; i < quarters; ++i)
+        sum[row][i] = _mm256_setzero_si256();
+    const uint8_t *from = panel + tile * tileBytes;
+    for (int64_t k = 0; k < rows.depth; k += byteStep, from += stepBytes)
+      for (int64_t at = 0; at < byteStep; at += group) {
+        __m256i x[count];
+        for (int row = 0; row < count; ++row)
+          x[row] = widenGroup<aSigned>(a + row * rows.rowStride + k + at);
+        for (int i = 0; i < quarters; ++i) {
+          const __m256i b =
+              widenLine<bSigned>(from + at / group * lineBytes + 16 * i);
+          for (int row = 0; row < count; ++row)
+            sum[row][i] =
+                _mm256_add_epi32(sum[row][i], _mm256_madd_epi16(x[row], b));
+        }
+      }
+    constexpr int middleSwapped = 0xd8;
+    for (int row = 0; row < count; ++row)
+      for (int i = 0; i < quarters; i += 2)
+        _mm256_store_si256(
+            reinterpret_cast<__m256i *>(sums + (first + row) * byteColumns +
+                                        tile * tileColumns + 4 * i),
+            _mm256_permute4x64_epi64(
+                _mm256_hadd_epi32(sum[row][i], sum[row][i + 1]),
+                middleSwapped));
+  }
+}
+
+template <bool aSigned, bool bSigned>
+void multiplyByPairs(const ByteBlock &rows, const uint8_t *panel,
+                     uint32_t *sums) {
+  int64_t first = 0;
+  for (; first + 2 < rows.count; first += 3)
+    multiplyPairs<3, aSigned, bSigned>(rows, first, panel, sums);
+  for (; first < rows.count; ++first)
+    multiplyPairs<1, aSigned, bSigned>(rows, first, panel, sums);
+}
+
+//===----------------------------------------------------------------------===//
+// vpdpbusd
+//===----------------------------------------------------------------------===//
+
+// The instruction multiplies unsigned by signed bytes. If the signs of A and
+// the panel are equal, 128 is added to or subtracted from A: its highest bits
+// are inverted. The sums of the columns correct that.
+constexpr uint32_t highBits = 0x80808080u;
+
+uint32_t groupAt(const uint8_t *a, uint32_t flip) {
+  uint32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return four ^ flip;
+}
+
+/// `count` rows of A from row `first` on.
+template <int count, bool bSigned>
+__attribute__((target("avx512f,avx512vnni"))) void
+multiply512(const ByteBlock &rows, int64_t first, uint32_t flip,
+            const uint8_t *panel, uint32_t *sums) {
+  __m512i sum[count][2];
+  for (int row = 0; row < count; ++row)
+    sum[row][0] = sum[row][1] = _mm512_setzero_si512();
+  const uint8_t *a = rows.data + first * rows.rowStride;
+  for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes)
+    for (int64_t at = 0; at < byteStep; at += group) {
+      __m512i b[2];
+      for (int half = 0; half < 2; ++half)
+        b[half] = _mm512_load_si512(panel + half * tileBytes +
+                                    at / group * lineBytes);
+      for (int row = 0; row < count; ++row) {
+        const __m512i x = _mm512_set1_epi32(
+            static_cast<int>(groupAt(a + row * rows.rowStride + k + at, flip)));
+        for (int half = 0; half < 2; ++half)
+          sum[row][half] =
+              bSigned ? _mm512_dpbusd_epi32(sum[row][half], x, b[half])
+                      : _mm512_dpbusd_epi32(sum[row][half], b[half], x);
+      }
+    }
+  for (int row = 0; row < count; ++row)
+    for (int half = 0; half < 2; ++half)
+      _mm512_store_si512(sums + (first + row) * byteColumns +
+                             half * tileColumns,
+                         sum[row][half]);
+}
+
+/// The same with registers of 32 bytes, for the columns of one tile at a time.
+template <int count, bool bSigned>
+__attribute__((target("avx2,avxvnni"))) void
+multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
+            const uint8_t *panel, uint32_t *sums) {
+  const uint8_t *a = rows.data + first * rows.rowStride;
+  for (int64_t tile = 0; tile < 2; ++tile) {
+    __m256i sum[count][2];
+    for (int row = 0; row < count; ++row)
+      sum[row][0] = sum[row][1] = _mm256_setzero_si256();
+    const uint8_t *from = panel + tile * tileBytes;
+    for (int64_t k = 0; k < rows.depth; k += byteStep, from += stepBytes)
+      for (int64_t at = 0; at < byteStep; at += group) {
+        __m256i b[2];
+        for (int half = 0; half < 2; ++half)
+          b[half] = _mm256_load_si256(reinterpret_cast<const __m256i *>(
+              from + at / group * lineBytes + half * 32));
+        for (int row = 0; row < count; ++row) {
+          const __m256i x = _mm256_set1_epi32(static_cast<int>(
+              groupAt(a + row * rows.rowStride + k + at, flip)));
+          for (int half = 0; half < 2; ++half)
+            sum[row][half] =
+                bSigned ? _mm256_dpbusd_avx_epi32(sum[row][half], x, b[half])
+                        : _mm256_dpbusd_avx_epi32(sum[row][half], b[half], x);
+        }
+      }
+    for (int row = 0; row < count; ++row)
+      for (int half = 0; half < 2; ++half)
+        _mm256_store_si256(
+            reinterpret_cast<__m256i *>(sums + (first + row) * byteColumns +
+                                        tile * tileColumns + half * 8),
+            sum[row][half]);
+  }
+}
+
+using DotFunction = void (*)(const ByteBlock &, int64_t, uint32_t,
+                             const uint8_t *, uint32_t *);
+/// The most rows whose sums fit the registers.
+constexpr int64_t rows512 = 8, rows256 = 5;
+
+template <bool bSigned> DotFunction dot512(int64_t rows) {
+  static constexpr std::array<DotFunction, rows512> functions = {
+      multiply512<1, bSigned>, multiply512<2, bSigned>, multiply512<3, bSigned>,
+      multiply512<4, bSigned>, multiply512<5, bSigned>, multiply512<6, bSigned>,
+      multiply512<7, bSigned>, multiply512<8, bSigned>};
+  return functions[static_cast<size_t>(rows - 1)];
+}
+template <bool bSigned> DotFunction dot256(int64_t rows) {
+  static constexpr std::array<DotFunction, rows256> functions = {
+      multiply256<1, bSigned>, multiply256<2, bSigned>, multiply256<3, bSigned>,
+      multiply256<4, bSigned>, multiply256<5, bSigned>};
+  return functions[static_cast<size_t>(rows - 1)];
+}
+
+void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
+                    const uint8_t *panel, uint32_t *sums) {
+  const bool isShifted = signs.a == signs.b;
+  const int64_t most = isWide ? rows512 : rows256;
+  for (int64_t first = 0; first < rows.count; first += most) {
+    const int64_t count = std::min(most, rows.count - first);
+    DotFunction function =
+        isWide ? (signs.b ? dot512<true>(count) : dot512<false>(count))
+               : (signs.b ? dot256<true>(count) : dot256<false>(count));
+    function(rows, first, isShifted ? highBits : 0, panel, sums);
+  }
+  if (!isShifted)
+    return;
+  const uint32_t *columns = columnSums(panel, rows.depth),
+                 by = signs.a ? 0u - 128u : 128u;
+  for (int64_t row = 0; row < rows.count; ++row)
+    for (int64_t j = 0; j < byteColumns; ++j)
+      sums[row * byteColumns + j] += by * columns[j];
+}
+
+} // namespace
+
+ByteBlocks::~ByteBlocks() {
+  if (configuredRows_ != 0)
+    releaseTiles();
+}
+
+void ByteBlocks::multiply(const ByteBlock &rows, const uint8_t *panel,
+                          uint32_t *sums) {
+  if (unit_ == ByteUnit::Loops)
+    return multiplyByLoops(rows, signs_, panel, sums);
+  if (unit_ == ByteUnit::Pairs) {
+    if (signs_.a)
+      signs_.b ? multiplyByPairs<true, true>(rows, panel, sums)
+               : multiplyByPairs<true, false>(rows, panel, sums);
+    else
+      signs_.b ? multiplyByPairs<false, true>(rows, panel, sums)
+               : multiplyByPairs<false, false>(rows, panel, sums);
+    return;
+  }
+  if (unit_ != ByteUnit::Tiles)
+    return multiplyByDots(unit_ == ByteUnit::Dot512, rows, signs_, panel, sums);
+  if (configuredRows_ != rows.count) {
+    configureTiles(rows.count);
+    configuredRows_ = rows.count;
+  }
+  if (signs_.a)
+    signs_.b ? multiplyByTiles<true, true>(rows, panel, sums)
+             : multiplyByTiles<true, false>(rows, panel, sums);
+  else
+    signs_.b ? multiplyByTiles<false, true>(rows, panel, sums)
+             : multiplyByTiles<false, false>(rows, panel, sums);
+}
+#else
+ByteBlocks::~ByteBlocks() = default;
+void ByteBlocks::multiply(const ByteBlock &rows, const uint8_t *panel,
+                          uint32_t *sums) {
+  (void)unit_;
+  (void)configuredRows_;
+  multiplyByLoops(rows, signs_, panel, sums);
+}
+#endif

@@ -1,0 +1,117 @@
+// RUN: sinter-opt %s --split-input-file --sinter-narrow-products --sinter-fold-constants --sinter-simplify-algebra | FileCheck %s
+
+// Codes of rows with a zero point times constant codes with a scale for each
+// column: one product of integers, one correction, one multiplication.
+// CHECK-LABEL: @dequantised
+func.func @dequantised(%q: tensor<2x3xui8>) -> tensor<2x2xf32> {
+  // CHECK-DAG: %[[SUMS:.*]] = sinter.constant dense<{{\[\[}}-10, 60], [-10, 60]]> : tensor<2x2xi32>
+  // CHECK-DAG: %[[SCALES:.*]] = sinter.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [1.000000e+00, 2.000000e+00]]> : tensor<2x2xf32>
+  // CHECK-DAG: %[[CODES:.*]] = sinter.constant dense<{{.*}}> : tensor<3x2xi8>
+  // CHECK-DAG: %[[A:.*]] = sinter.cast %arg0 : tensor<2x3xui8> -> tensor<2x3xi32>
+  // CHECK-DAG: %[[B:.*]] = sinter.cast %[[CODES]] : tensor<3x2xi8> -> tensor<3x2xi32>
+  // CHECK-DAG: %[[DOT:.*]] = sinter.dot_general %[[A]], %[[B]] {{.*}} -> tensor<2x2xi32>
+  // CHECK: %[[SUM:.*]] = sinter.sub %[[DOT]], %[[SUMS]]
+  // CHECK: %[[F:.*]] = sinter.cast %[[SUM]] : tensor<2x2xi32> -> tensor<2x2xf32>
+  // CHECK: sinter.mul %[[F]], %[[SCALES]]
+  %z = sinter.constant dense<10> : tensor<2x3xi32>
+  %x = sinter.cast %q : tensor<2x3xui8> -> tensor<2x3xi32>
+  %c = sinter.sub %x, %z : tensor<2x3xi32>
+  %f = sinter.cast %c : tensor<2x3xi32> -> tensor<2x3xf32>
+  %s = sinter.constant dense<0.5> : tensor<2x3xf32>
+  %a = sinter.mul %f, %s : tensor<2x3xf32>
+  %w = sinter.constant dense<[[1, 2], [-128, -3], [126, 7]]> : tensor<3x2xi32>
+  %wf = sinter.cast %w : tensor<3x2xi32> -> tensor<3x2xf32>
+  %ws = sinter.constant dense<[2.0, 4.0]> : tensor<2xf32>
+  %wb = sinter.broadcast %ws dims [1] : tensor<2xf32> -> tensor<3x2xf32>
+  %b = sinter.mul %wf, %wb : tensor<3x2xf32>
+  %y = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
+     : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+// Both zero points are computed at run time, in a batch, behind a transpose.
+// CHECK-LABEL: @zeroPoints
+func.func @zeroPoints(%p: tensor<4x2x3xi8>, %pz: tensor<i8>, %q: tensor<4x5x3xui8>, %qz: tensor<ui8>) -> tensor<4x2x5xi32> {
+  // CHECK: %[[DOT:.*]] = sinter.dot_general
+  // CHECK-SAME: (tensor<4x2x3xi32>, tensor<4x{{.*}}xi32>) -> tensor<4x2x5xi32>
+  // CHECK: sinter.reduce sum
+  // CHECK: sinter.sub {{.*}} : tensor<4x2x5xi32>
+  // CHECK: sinter.reduce sum
+  // CHECK: sinter.sub {{.*}} : tensor<4x2x5xi32>
+  %a = sinter.cast %p : tensor<4x2x3xi8> -> tensor<4x2x3xi32>
+  %za = sinter.broadcast %pz dims [] : tensor<i8> -> tensor<4x2x3xi8>
+  %zw = sinter.cast %za : tensor<4x2x3xi8> -> tensor<4x2x3xi32>
+  %c = sinter.sub %a, %zw : tensor<4x2x3xi32>
+  %b = sinter.cast %q : tensor<4x5x3xui8> -> tensor<4x5x3xi32>
+  %zb = sinter.broadcast %qz dims [] : tensor<ui8> -> tensor<4x5x3xui8>
+  %zv = sinter.cast %zb : tensor<4x5x3xui8> -> tensor<4x5x3xi32>
+  %d = sinter.sub %b, %zv : tensor<4x5x3xi32>
+  %t = sinter.transpose %d perm [0, 2, 1] : (tensor<4x5x3xi32>) -> tensor<4x3x5xi32>
+  %y = sinter.dot_general %c, %t batch [0] x [0] contract [2] x [1]
+     : (tensor<4x2x3xi32>, tensor<4x3x5xi32>) -> tensor<4x2x5xi32>
+  return %y : tensor<4x2x5xi32>
+}
+
+// -----
+
+// Constants in a range of 8 bits elsewhere get a zero point.
+// CHECK-LABEL: @shiftedConstant
+func.func @shiftedConstant(%q: tensor<2x2xi8>) -> tensor<2x2xi32> {
+  // CHECK: sinter.constant dense<{{\[\[}}-128, 127], [0, 1]]> : tensor<2x2xi8>
+  // CHECK: sinter.reduce sum
+  %a = sinter.cast %q : tensor<2x2xi8> -> tensor<2x2xi32>
+  %w = sinter.constant dense<[[-200, 55], [-72, -71]]> : tensor<2x2xi32>
+  %y = sinter.dot_general %a, %w batch [] x [] contract [1] x [0]
+     : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  return %y : tensor<2x2xi32>
+}
+
+// -----
+
+// A scale that varies along the sum: the product stays one of floats.
+// CHECK-LABEL: @blockedScale
+func.func @blockedScale(%p: tensor<2x4xi8>, %q: tensor<4x2xi8>, %s: tensor<4xf32>) -> tensor<2x2xf32> {
+  // CHECK: sinter.dot_general {{.*}} -> tensor<2x2xf32>
+  %one = sinter.constant dense<2.0> : tensor<2x4xf32>
+  %pf = sinter.cast %p : tensor<2x4xi8> -> tensor<2x4xf32>
+  %a = sinter.mul %pf, %one : tensor<2x4xf32>
+  %qf = sinter.cast %q : tensor<4x2xi8> -> tensor<4x2xf32>
+  %qs = sinter.broadcast %s dims [0] : tensor<4xf32> -> tensor<4x2xf32>
+  %b = sinter.mul %qf, %qs : tensor<4x2xf32>
+  %y = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
+     : (tensor<2x4xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+// The sums of floats might not fit 32 bits.
+// CHECK-LABEL: @tooLong
+func.func @tooLong(%p: tensor<2x40000xui8>, %q: tensor<40000x2xui8>) -> tensor<2x2xf32> {
+  // CHECK: sinter.dot_general {{.*}} -> tensor<2x2xf32>
+  %s = sinter.constant dense<2.0> : tensor<2x40000xf32>
+  %t = sinter.constant dense<2.0> : tensor<40000x2xf32>
+  %pf = sinter.cast %p : tensor<2x40000xui8> -> tensor<2x40000xf32>
+  %a = sinter.mul %pf, %s : tensor<2x40000xf32>
+  %qf = sinter.cast %q : tensor<40000x2xui8> -> tensor<40000x2xf32>
+  %b = sinter.mul %qf, %t : tensor<40000x2xf32>
+  %y = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
+     : (tensor<2x40000xf32>, tensor<40000x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+// Values that are not quantised, and a product of 32 bits.
+// CHECK-LABEL: @otherProducts
+func.func @otherProducts(%x: tensor<2x4xf32>, %p: tensor<4x2xf32>, %i: tensor<2x4xi32>, %j: tensor<4x2xi32>) -> (tensor<2x2xf32>, tensor<2x2xi32>) {
+  // CHECK: sinter.dot_general %arg0, %arg1
+  // CHECK: sinter.dot_general %arg2, %arg3
+  %y = sinter.dot_general %x, %p batch [] x [] contract [1] x [0]
+     : (tensor<2x4xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
+  %z = sinter.dot_general %i, %j batch [] x [] contract [1] x [0]
+     : (tensor<2x4xi32>, tensor<4x2xi32>) -> tensor<2x2xi32>
+  return %y, %z : tensor<2x2xf32>, tensor<2x2xi32>
+}
