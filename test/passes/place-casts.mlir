@@ -46,3 +46,16 @@ func.func @view_in_a_scan(%h: tensor<4x8xf32>, %w: tensor<8x4xbf16>) -> tensor<4
   }
   return %last : tensor<4x8xf32>
 }
+
+// A product of integers reads 8 bits behind a view.
+// CHECK-LABEL: @bytes
+func.func @bytes(%x: tensor<6xui8>, %y: tensor<2x3xi32>) -> tensor<3x3xi32> {
+  // CHECK: %[[V:.*]] = sinter.reshape %arg0 : tensor<6xui8> -> tensor<3x2xui8>
+  // CHECK: %[[C:.*]] = sinter.cast %[[V]] : tensor<3x2xui8> -> tensor<3x2xi32>
+  // CHECK: sinter.dot_general %[[C]]
+  %c = sinter.cast %x : tensor<6xui8> -> tensor<6xi32>
+  %v = sinter.reshape %c : tensor<6xi32> -> tensor<3x2xi32>
+  %z = sinter.dot_general %v, %y batch [] x [] contract [1] x [0]
+     : (tensor<3x2xi32>, tensor<2x3xi32>) -> tensor<3x3xi32>
+  return %z : tensor<3x3xi32>
+}
