@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 4                     /* another major is refused */
+#define SINTER_ABI_MAJOR 5                     /* another major is refused */
 #define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
