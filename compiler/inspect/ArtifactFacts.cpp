@@ -6,6 +6,7 @@
 #include "compiler/inspect/ArtifactFacts.h"
 
 #include "compiler/base/Text.h"
+#include "runtime/base/ByteRanges.h"
 #include "runtime/base/NumberText.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -118,33 +119,11 @@ std::string compiler::arenaText(const sinter_artifact &artifact,
   return parts.empty() ? text : text + " (" + parts + ")";
 }
 
-// The bytes of the union of slices.
-static uint64_t unionBytes(llvm::ArrayRef<sinter_slice> slices) {
-  llvm::SmallVector<const sinter_slice *> sorted;
-  for (const sinter_slice &slice : slices)
-    sorted.push_back(&slice);
-  auto buffer = [](const sinter_slice *slice) {
-    return std::pair(slice->space, slice->index);
-  };
-  llvm::sort(sorted, [&](const sinter_slice *a, const sinter_slice *b) {
-    return std::pair(buffer(a), a->offsetBytes) <
-           std::pair(buffer(b), b->offsetBytes);
-  });
-  uint64_t bytes = 0, end = 0; // end: of what is counted of the buffer
-  for (auto [i, slice] : llvm::enumerate(sorted)) {
-    if (i == 0 || buffer(slice) != buffer(sorted[i - 1]))
-      end = 0;
-    uint64_t sliceEnd = slice->offsetBytes + slice->sizeBytes;
-    bytes += sliceEnd - std::min(std::max(end, slice->offsetBytes), sliceEnd);
-    end = std::max(end, sliceEnd);
-  }
-  return bytes;
-}
-
 CommandBytes compiler::commandBytes(const sinter_command &command) {
-  llvm::ArrayRef<sinter_slice> slices(command.slices, command.numSlices);
-  return {unionBytes(slices.take_front(command.numReads)),
-          unionBytes(slices.drop_front(command.numReads))};
+  const sinter_slice *begin = command.slices,
+                     *written = begin + command.numReads,
+                     *end = begin + command.numSlices;
+  return {rt::unionBytes(begin, written), rt::unionBytes(written, end)};
 }
 
 // The bytes of the blocks that hold the states, summed over all places.

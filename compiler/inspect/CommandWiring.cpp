@@ -67,7 +67,7 @@ private:
     return static_cast<int64_t>(slice.offsetBytes - whole.offsetBytes);
   }
 
-  /// Of a slice that no command has written, or that is no value of the arena.
+  /// Names the place of `slice`; "" for the arena and constants.
   std::string placeText(const sinter_slice &slice) const {
     std::string text;
     if (slice.space == SINTER_SPACE_STATE && slice.index < artifact_.numStates)
@@ -115,24 +115,6 @@ private:
       wires_[i].push_back(std::move(wire));
       memory_.write({command.slices[k], i, result, 0});
     }
-  }
-
-  /// As abi.h defines the places of a scan's values.
-  static sinter_slice sliceIn(const sinter_scan &scan,
-                              const sinter_slice &slice, int64_t trip) {
-    if (slice.space != SINTER_SPACE_SCAN)
-      return slice;
-    const sinter_scan_value &value = scan.values[slice.index];
-    const bool isLast = trip + 1 == scan.trips, isMiddle = trip && !isLast;
-    sinter_slice found = isLast     ? value.last
-                         : isMiddle ? value.middle
-                                    : value.first;
-    if (isMiddle)
-      found.offsetBytes += static_cast<uint64_t>((trip - 1) % value.period) *
-                           static_cast<uint64_t>(value.strideBytes);
-    found.offsetBytes += slice.offsetBytes;
-    found.sizeBytes = slice.sizeBytes;
-    return found;
   }
 
   /// The first slice of the scan, of `begin` to `end`, that has these bytes and
@@ -205,13 +187,15 @@ private:
     const ShownCommand &command = list_[own];
     const std::string inTrip = " in trip " + std::to_string(trip);
     for (uint32_t k = 0; k < command.numReads; ++k) {
-      Wire wire = operandInTrip(i, inBody,
-                                sliceIn(scan, command.slices[k], trip), trip);
+      Wire wire = operandInTrip(
+          i, inBody, sinter_slice_in_trip(&scan, command.slices[k], trip),
+          trip);
       wire.what = "operand " + std::to_string(k) + inTrip;
       wires_[own].push_back(std::move(wire));
     }
     for (uint32_t k = command.numReads; k < command.numSlices; ++k) {
-      const sinter_slice slice = sliceIn(scan, command.slices[k], trip);
+      const sinter_slice slice =
+          sinter_slice_in_trip(&scan, command.slices[k], trip);
       const uint32_t result = k - command.numReads;
       Wire wire = resultInTrip(i, slice);
       wire.what = "result " + std::to_string(result) + inTrip;

@@ -385,7 +385,7 @@ FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
     return searchRecompute(recompute, enoughBytes);
   });
   if (found.choice.bytes <= arenaLimit || isLast)
-    // With --remat=all there is no limit that anything could meet.
+    // --remat=all sets no limit: the result is as small as possible.
     rewrite(func, *graph, found.choice,
             found.choice.bytes <= arenaLimit ? "fits"
             : arenaLimit <= 0                ? "as small as possible"

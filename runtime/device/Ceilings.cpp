@@ -194,8 +194,8 @@ void sinter::rt::setLimits(Ceilings &ceilings, const CpuRates &rates,
        {Cache{"L3", CpuRate::L3, CpuRate::L3Fill, cpu.l3Bytes},
         {"L2", CpuRate::L2, CpuRate::L2Fill, cpu.l2Bytes},
         {"L1", CpuRate::L1, CpuRate::L1Fill, cpu.l1Bytes}}) {
-    // A level is no slower than the one behind it, whatever a busy machine
-    // measured.
+    // A cache is at least as fast as the next level, even if a busy machine
+    // measured less.
     const MemoryLevel &behind = ceilings.levels.front();
     if (!cache.bytes || !rates[cache.reads] || !rates[cache.writes])
       continue;

@@ -29,7 +29,7 @@ struct MemoryLevel {
 };
 
 struct Ceilings {
-  // Measured: 0 if there is no such library.
+  // Measured; 0 if the device has no library for it.
   double copyGBps = 0;   // read and written bytes of a large copy
   double f32TFlops = 0;  // of a large matrix product
   double bf16TFlops = 0; // likewise

@@ -101,7 +101,7 @@ Status checkTrip(const sinter_artifact &artifact, const sinter_entry &entry,
   for (const sinter_command &command : commandsOf(scan)) {
     slices.clear();
     for (const sinter_slice &slice : slicesOf(command))
-      slices.push_back(sliceInTrip(scan, slice, trip));
+      slices.push_back(sinter_slice_in_trip(&scan, slice, trip));
     sinter_command plain = command;
     plain.slices = slices.data();
     Status status = checkCommand(artifact, entry, plain);
@@ -118,24 +118,6 @@ Status checkTrip(const sinter_artifact &artifact, const sinter_entry &entry,
 }
 
 } // namespace
-
-sinter_slice sinter::rt::sliceInTrip(const sinter_scan &scan,
-                                     const sinter_slice &slice, int64_t trip) {
-  if (slice.space != SINTER_SPACE_SCAN)
-    return slice;
-  const sinter_scan_value &value = scan.values[slice.index];
-  const bool isMiddle = trip > 0 && trip + 1 < scan.trips;
-  sinter_slice found = trip + 1 == scan.trips ? value.last
-                       : isMiddle             ? value.middle
-                                              : value.first;
-  // Unsigned: steps backwards wrap around.
-  if (isMiddle)
-    found.offsetBytes += static_cast<uint64_t>((trip - 1) % value.period) *
-                         static_cast<uint64_t>(value.strideBytes);
-  found.offsetBytes += slice.offsetBytes;
-  found.sizeBytes = slice.sizeBytes;
-  return found;
-}
 
 Status sinter::rt::checkScan(const sinter_artifact &artifact,
                              const sinter_entry &entry,
@@ -261,7 +243,7 @@ void ExpandedScans::addTrips(const sinter_scan &scan, const uint8_t *dtypes) {
       add(command, of);
       commands_.back().slices = slices_.data() + slices_.size();
       for (const sinter_slice &slice : slicesOf(command))
-        slices_.push_back(sliceInTrip(scan, slice, trip));
+        slices_.push_back(sinter_slice_in_trip(&scan, slice, trip));
       if (of)
         of += command.numSlices;
     }

@@ -19,10 +19,6 @@
 
 namespace sinter::rt {
 
-/// What `slice`, of a command in the body of `scan`, is in trip `trip`.
-sinter_slice sliceInTrip(const sinter_scan &scan, const sinter_slice &slice,
-                         int64_t trip);
-
 /// Checks a SCAN command, whose own slices were checked, and every command of
 /// every trip. Errors do not name the command.
 Status checkScan(const sinter_artifact &artifact, const sinter_entry &entry,

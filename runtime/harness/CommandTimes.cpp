@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/harness/CommandTimes.h"
 
+#include "runtime/base/ByteRanges.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 
@@ -137,26 +138,6 @@ std::string CommandTimes::traceEvents() const {
 // The table
 //===----------------------------------------------------------------------===//
 
-// The bytes of the union of slices, which may overlap.
-static uint64_t unionBytes(std::span<const sinter_slice> slices) {
-  using Bytes = std::tuple<uint32_t, uint32_t, uint64_t, uint64_t>;
-  std::vector<Bytes> sorted;
-  for (const sinter_slice &slice : slices)
-    sorted.emplace_back(slice.space, slice.index, slice.offsetBytes,
-                        slice.offsetBytes + slice.sizeBytes);
-  std::sort(sorted.begin(), sorted.end());
-  uint64_t bytes = 0, counted = 0; // counted: up to here in this buffer
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const auto [space, index, begin, end] = sorted[i];
-    if (i == 0 || space != std::get<0>(sorted[i - 1]) ||
-        index != std::get<1>(sorted[i - 1]))
-      counted = 0;
-    bytes += end - std::min(std::max(counted, begin), end);
-    counted = std::max(counted, end);
-  }
-  return bytes;
-}
-
 std::vector<CommandTimes::Row>
 CommandTimes::rows(const Ceilings &ceilings,
                    const FlopsOfEntry &flopsOf) const {
@@ -172,9 +153,10 @@ CommandTimes::rows(const Ceilings &ceilings,
       const sinter_command &command = *line.command;
       if (command.kind == SINTER_CMD_SCAN)
         continue; // its commands have the time
-      const std::span slices(command.slices, command.numSlices);
-      const uint64_t read = unionBytes(slices.first(command.numReads)),
-                     written = unionBytes(slices.subspan(command.numReads));
+      const sinter_slice *slices = command.slices,
+                         *writes = slices + command.numReads;
+      const uint64_t read = unionBytes(slices, writes),
+                     written = unionBytes(writes, slices + command.numSlices);
       const auto totalNs = static_cast<double>(line.totalNs);
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;

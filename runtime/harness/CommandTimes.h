@@ -39,8 +39,8 @@ public:
   /// The commands with their mean time in a run of their entry, their share of
   /// the time of all runs, GB/s and the most that the device can do of these,
   /// and TFLOP/s, slowest first; then the device's limits. As a table, or as
-  /// JSON. Without `flopsOf` there are no TFLOP/s. Commands of several entries
-  /// are named with their entry.
+  /// JSON. TFLOP/s are printed only with `flopsOf`. If several entries ran,
+  /// each command is printed with its entry.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
   std::string json(const Ceilings &ceilings,

@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BytePanels.h"
-#include "backends/cpu/device/CpuDevice.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/runtime/Calls.h"
+#include "test/runtime/RunCall.h"
 
 #include <catch2/catch.hpp>
 
@@ -54,13 +54,14 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
            static_cast<uint64_t>(cpu::bytePanelBytes(depth)), "a test");
   cpu::packByteRows({a.data(), k, 1}, m, k, rows->data());
   cpu::packBytePanel({b.data(), n, 1}, signs.b, k, n, panel->data());
-  alignas(64) std::array<uint32_t, cpu::byteRows * cpu::byteColumns> sums;
+  alignas(64) std::array<uint32_t, cpu::blockRows * cpu::panelColumns> sums;
   sums.fill(0xdeadbeef);
-  cpu::ByteBlocks(unit, signs)
-      .multiply({rows->data(), depth, m, depth}, panel->data(), sums.data());
+  cpu::TileRegisters tiles;
+  cpu::multiplyBytes(unit, tiles, signs, {rows->data(), depth, m, depth},
+                     panel->data(), sums.data());
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < cpu::byteColumns; ++j)
-      REQUIRE(sums[static_cast<size_t>(i * cpu::byteColumns + j)] ==
+    for (int64_t j = 0; j < cpu::panelColumns; ++j)
+      REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
               (j < n ? sumOf(&a[static_cast<size_t>(i * k)], 1, signs.a,
                              &b[static_cast<size_t>(j)], n, signs.b, k)
                      : 0));
@@ -106,12 +107,11 @@ void Product::check() const {
     bias[i] = static_cast<uint32_t>(i) * 1000003u;
   for (size_t i = 0; i < add.size(); ++i)
     add[i] = static_cast<uint32_t>(i) * 77777u;
-  sinter_slice slices[] = {{SINTER_SPACE_CONSTANT, 0, 0, 0},
+  sinter_slice slices[] = {{SINTER_SPACE_INPUT, 0, 0, a.size()},
                            {SINTER_SPACE_INPUT, 1, 0, b.size()},
                            {SINTER_SPACE_INPUT, 2, 0, 4 * bias.size()},
                            {SINTER_SPACE_INPUT, 3, 0, 4 * add.size()},
                            {SINTER_SPACE_OUTPUT, 0, 0, 4 * c.size()}};
-  slices[0] = {SINTER_SPACE_INPUT, 0, 0, a.size()};
   sinter_command command = test::callOf(&p);
   command.matmul.dtypeOfB = dtypeB == dtypeA ? 0 : dtypeB;
   command.slices = slices;
@@ -124,23 +124,11 @@ void Product::check() const {
       void *buffers[] = {const_cast<uint8_t *>(a.data()),
                          const_cast<uint8_t *>(b.data()), bias.data(),
                          add.data(), c.data()};
-      auto device = cpu::createCpuDevice(threads);
-      REQUIRE(device.ok());
-      CallMeans means{b.data(), threads};
-      auto call = (*(*device)->library())->prepare(command, means);
-      REQUIRE(call.ok());
+      std::string description;
+      REQUIRE(
+          test::runCall(command, buffers, threads, b.data(), description).ok());
       if (cpu::byteUnit() != cpu::ByteUnit::Loops)
-        REQUIRE((*call)->description().find("of 8 bits") != std::string::npos);
-      Scratch scratch;
-      scratch.perWorkerStride = ((*call)->perWorkerBytes() + 63) / 64 * 64;
-      auto shared = AlignedBlock::allocate((*call)->sharedBytes(), "a test");
-      auto mine = AlignedBlock::allocate(
-          scratch.perWorkerStride * static_cast<uint64_t>(threads), "a test");
-      scratch.shared = shared->data();
-      scratch.perWorker = mine->data();
-      REQUIRE((*call)->bind(scratch, threads).ok());
-      auto stream = (*device)->createStream();
-      REQUIRE((*device)->call(**stream, **call, buffers).ok());
+        REQUIRE(description.find("of 8 bits") != std::string::npos);
       for (int64_t matrix = 0; matrix < batch; ++matrix)
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {

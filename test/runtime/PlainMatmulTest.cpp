@@ -4,9 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/CpuDevice.h"
-#include "runtime/base/AlignedBlock.h"
 #include "test/runtime/Calls.h"
+#include "test/runtime/RunCall.h"
 
 #include <catch2/catch.hpp>
 
@@ -35,21 +34,8 @@ template <typename T> std::vector<T> values(int64_t count, uint64_t seed) {
 
 Status prepareAndRun(const sinter_command &command, void *const *buffers,
                      int threads) {
-  auto device = cpu::createCpuDevice(threads);
-  REQUIRE(device.ok());
-  auto call = (*(*device)->library())->prepare(command, {nullptr, threads});
-  if (!call.ok())
-    return call.status();
-  Scratch scratch;
-  scratch.perWorkerStride = ((*call)->perWorkerBytes() + 63) / 64 * 64;
-  auto shared = AlignedBlock::allocate((*call)->sharedBytes(), "a test");
-  auto mine = AlignedBlock::allocate(
-      scratch.perWorkerStride * static_cast<uint64_t>(threads), "a test");
-  scratch.shared = shared->data();
-  scratch.perWorker = mine->data();
-  REQUIRE((*call)->bind(scratch, threads).ok());
-  auto stream = (*device)->createStream();
-  return (*device)->call(**stream, **call, buffers);
+  std::string description;
+  return test::runCall(command, buffers, threads, nullptr, description);
 }
 
 template <typename In, typename Out>

@@ -137,31 +137,7 @@ inline void fetchStep(BfloatFetch &fetch) {
     _mm_prefetch(reinterpret_cast<const char *>(fetch.at), _MM_HINT_T1);
 }
 
-/// The rows of A in the lower and the upper tile.
-int64_t lowerRows(int64_t rows) { return std::min(rows, tileRows); }
-
-__attribute__((target("amx-tile"))) void configureTiles(int64_t rows,
-                                                        int64_t step) {
-  alignas(64) uint8_t config[64] = {1};
-  auto set = [&](int tile, int64_t count, int64_t bytes) {
-    config[16 + 2 * tile] = static_cast<uint8_t>(count ? bytes : 0); // of a row
-    config[48 + tile] = static_cast<uint8_t>(count);
-  };
-  const int64_t lower = lowerRows(rows), upper = rows - lower;
-  for (int tile : {0, 1})
-    set(tile, lower, lineBytes);
-  for (int tile : {2, 3})
-    set(tile, upper, lineBytes);
-  set(4, lower, 2 * step);
-  set(5, upper, 2 * step);
-  for (int tile : {6, 7})
-    set(tile, step / 2, lineBytes);
-  _tile_loadconfig(config);
-}
-
-__attribute__((target("amx-tile"))) void releaseTiles() { _tile_release(); }
-
-/// Tiles 0 to 3 are the sums, 4 and 5 are of A, 6 and 7 of the panel.
+/// The tiles are those of TileRegisters.
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
 multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
@@ -256,31 +232,19 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
 
 } // namespace
 
-BfloatBlocks::~BfloatBlocks() {
-  if (configuredRows_ != 0)
-    releaseTiles();
-}
-
-void BfloatBlocks::multiply(const BfloatRows &rows, const uint8_t *panel,
-                            float *sums, BfloatFetch &fetch) {
-  if (unit_ == rt::Bf16Unit::Dot)
+void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
+                                  const BfloatRows &rows, const uint8_t *panel,
+                                  float *sums, BfloatFetch &fetch) {
+  if (unit == rt::Bf16Unit::Dot)
     return multiplyByDots(rows, panel, sums, fetch);
-  if (configuredRows_ != rows.count || configuredStep_ != rows.step) {
-    configureTiles(rows.count, rows.step);
-    configuredRows_ = rows.count;
-    configuredStep_ = rows.step;
-  }
+  tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)
     multiplyTiles<true>(rows, panel, sums, fetch);
   else
     multiplyTiles<false>(rows, panel, sums, fetch);
 }
 #else
-BfloatBlocks::~BfloatBlocks() = default;
-void BfloatBlocks::multiply(const BfloatRows &, const uint8_t *, float *,
-                            BfloatFetch &) {
-  (void)unit_;
-  (void)configuredRows_;
-  (void)configuredStep_;
-}
+void sinter::cpu::multiplyBfloats(rt::Bf16Unit, TileRegisters &,
+                                  const BfloatRows &, const uint8_t *, float *,
+                                  BfloatFetch &) {}
 #endif

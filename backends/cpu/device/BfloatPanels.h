@@ -2,15 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The innermost loops of bf16 products. One matrix is read in place, the other
-// one in panels of 32 columns, whose elements lie in the order in which AMX and
-// vdpbf16ps read them: for each two rows, the pairs of all columns. Both units
-// treat denormal operands as 0 and add in float32.
+// The inner loops of bf16 products. A is read in place. B is packed in panels
+// of 32 columns, in the order that AMX and vdpbf16ps read: two rows at a time,
+// the pair of each column. Both units treat denormal operands as 0 and add in
+// float32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 
+#include "backends/cpu/device/TileRegisters.h"
 #include "runtime/base/CpuRates.h"
 #include "runtime/base/Float16.h"
 
@@ -18,9 +19,6 @@
 #include <span>
 
 namespace sinter::cpu {
-
-/// Sizes of a block: rows of A, and columns of a panel.
-inline constexpr int64_t blockRows = 32, panelColumns = 32;
 
 /// The rows of a panel that the unit reads at once: an even number of at most
 /// 32. It divides `depth` if it is less than 32.
@@ -74,24 +72,11 @@ struct BfloatFetch {
   int64_t linesOfStep;
 };
 
-/// The unit of one thread, while it computes blocks. At most one for a thread
-/// at a time, and no call of the library in between.
-class BfloatBlocks {
-public:
-  /// `unit` is Dot or Tiles.
-  explicit BfloatBlocks(rt::Bf16Unit unit) : unit_(unit) {}
-  ~BfloatBlocks();
-  BfloatBlocks(const BfloatBlocks &) = delete;
-  BfloatBlocks &operator=(const BfloatBlocks &) = delete;
-
-  /// sums[row * panelColumns + column] = the product of rows and panel.
-  void multiply(const BfloatRows &rows, const uint8_t *panel, float *sums,
-                BfloatFetch &fetch);
-
-private:
-  rt::Bf16Unit unit_;
-  int64_t configuredRows_ = 0, configuredStep_ = 0; // of the tiles
-};
+/// sums[row * panelColumns + column] = the product of rows and panel. `unit` is
+/// Dot or Tiles.
+void multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
+                     const BfloatRows &rows, const uint8_t *panel, float *sums,
+                     BfloatFetch &fetch);
 
 } // namespace sinter::cpu
 

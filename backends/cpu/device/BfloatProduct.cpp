@@ -9,6 +9,7 @@
 
 #include "backends/cpu/device/BfloatCall.h"
 #include "backends/cpu/device/BfloatUnit.h"
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/MatmulPlan.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
@@ -30,10 +31,10 @@ public:
                                command.matmul.params->numPostOps},
                               command.matmul.params->outDtype,
                               shape.transposed),
-                   sizesOf(shape)),
+                   sizesOf(shape), {{0}, paddedDepth(shape.k)}),
         shape_(shape) {
     if (constantB)
-      packConstantB(context, constantB);
+      packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
   }
 
   std::string description() const override {
@@ -51,57 +52,53 @@ private:
     return shape.a.col != 1 || shape.k != paddedDepth(shape.k);
   }
   static Sizes sizesOf(const MatmulShape &shape) {
-    const int64_t blocks = (shape.m + blockRows - 1) / blockRows,
+    const int64_t blocks = ceilDiv(shape.m, blockRows),
                   depth = paddedDepth(shape.k);
-    const bool sharesB =
-        std::all_of(shape.b.batch, shape.b.batch + shape.batchRank,
-                    [](int64_t stride) { return stride == 0; });
     return {shape.batchCount(),
-            sharesB,
+            shape.sharesB(),
             shape.n,
             blocks,
             2 * depth,
-            {0},
-            depth,
+            /*depth=*/0,
+            /*panelBytes=*/0,
             isCopied(shape) ? blocks : 0,
             isCopied(shape) ? 2 * shape.m * depth : 0};
   }
 
-  int64_t offsetOf(const Strides &strides, int64_t batch) const {
-    const int64_t inner = shape_.innerCount();
-    return shape_.outerOffset(strides, batch / inner) +
-           batch % inner * shape_.innerStride(strides);
-  }
   int64_t rowsOf(int64_t block) const {
     return std::min(blockRows, shape_.m - block * blockRows);
   }
 
-  const Bfloat *operandA(void *const *buffers, int64_t batch) const override {
-    return static_cast<const Bfloat *>(buffers[shape_.transposed ? 1 : 0]) +
-           offsetOf(shape_.a, batch);
+  const uint8_t *operandA(void *const *buffers, int64_t batch) const override {
+    return static_cast<const uint8_t *>(buffers[shape_.transposed ? 1 : 0]) +
+           2 * shape_.batchOffset(shape_.a, batch);
   }
-  const Bfloat *operandB(void *const *buffers, int64_t batch) const override {
-    return static_cast<const Bfloat *>(buffers[shape_.transposed ? 0 : 1]) +
-           offsetOf(shape_.b, batch);
+  const uint8_t *operandB(void *const *buffers, int64_t batch) const override {
+    return static_cast<const uint8_t *>(buffers[shape_.transposed ? 0 : 1]) +
+           2 * shape_.batchOffset(shape_.b, batch);
   }
-  void pack(const Bfloat *b, int64_t first, int64_t columns,
+  void pack(const uint8_t *b, int64_t first, int64_t columns,
             uint8_t *panel) const override {
-    packPanel({b + first * shape_.b.col, shape_.b.row, shape_.b.col}, shape_.k,
-              columns, panel);
+    packPanel({reinterpret_cast<const Bfloat *>(b) + first * shape_.b.col,
+               shape_.b.row, shape_.b.col},
+              shape_.k, columns, panel);
   }
-  void copy(const Bfloat *a, int64_t unit, Bfloat *copy) const override {
+  void copy(const uint8_t *a, int64_t unit, uint8_t *copy) const override {
     const int64_t first = unit * blockRows;
-    packRows({a + first * shape_.a.row, shape_.a.row, shape_.a.col},
-             rowsOf(unit), shape_.k, copy + first * panelDepth());
+    packRows({reinterpret_cast<const Bfloat *>(a) + first * shape_.a.row,
+              shape_.a.row, shape_.a.col},
+             rowsOf(unit), shape_.k,
+             reinterpret_cast<Bfloat *>(copy) + first * paddedDepth(shape_.k));
   }
   void setBlock(int64_t block, int64_t batch, BfloatRows &rows,
                 BlockPlace &place) const override {
     const int64_t first = block * blockRows;
-    rows.rowStride = isCopied(shape_) ? panelDepth() : shape_.a.row;
+    rows.rowStride = isCopied(shape_) ? paddedDepth(shape_.k) : shape_.a.row;
     rows.data += first * rows.rowStride;
     rows.count = place.count = rowsOf(block);
     place.firstRow = first;
-    const int64_t offset = offsetOf(shape_.c, batch) + place.firstColumn;
+    const int64_t offset =
+        shape_.batchOffset(shape_.c, batch) + place.firstColumn;
     for (int64_t i = 0; i < place.count; ++i)
       place.rows[static_cast<size_t>(i)] = offset + (first + i) * shape_.c.row;
   }

@@ -19,6 +19,7 @@
 
 #include "backends/cpu/device/BfloatCall.h"
 #include "backends/cpu/device/BfloatUnit.h"
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvPlan.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
@@ -65,7 +66,7 @@ PlaneDim::PlaneDim(const ConvDim &dim)
   }
 }
 
-/// How the rows of A lie in an image or in its copy.
+/// The layout of the rows of A, in the image or in its copy.
 struct WindowPlan {
   explicit WindowPlan(const ConvShape &shape);
 
@@ -140,10 +141,11 @@ public:
                    BlockStore({command.conv.params->postOps,
                                command.conv.params->numPostOps},
                               outDtype, /*biasAlongRows=*/false),
-                   sizesOf(shape, WindowPlan(shape))),
+                   sizesOf(shape, WindowPlan(shape)),
+                   depthOf(WindowPlan(shape))),
         shape_(shape), plan_(shape) {
     if (constantB)
-      packConstantB(context, constantB);
+      packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
   }
 
   std::string description() const override {
@@ -156,37 +158,41 @@ public:
   }
 
 private:
-  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
+  static Depth depthOf(const WindowPlan &plan) {
     std::vector<int64_t> parts;
     for (const PlaneDim::Tap &row : plan.y.taps)
       for (const PlaneDim::Tap &column : plan.x.taps)
         parts.push_back(
             plan.offsetOf(row.plane, column.plane, row.shift, column.shift));
+    return {std::move(parts), plan.depth};
+  }
+  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     const auto yPlanes = static_cast<int64_t>(plan.y.remainders.size());
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            (plan.rows + blockRows - 1) / blockRows,
+            ceilDiv(plan.rows, blockRows),
             2 * plan.elements * plan.planes(),
-            std::move(parts),
-            plan.depth,
+            /*depth=*/0,
+            /*panelBytes=*/0,
             plan.isCopied ? yPlanes * plan.y.points : 0,
             plan.isCopied ? 2 * plan.offsetOf(yPlanes, 0, 0, 0) : 0};
   }
 
-  const Bfloat *operandA(void *const *buffers, int64_t image) const override {
-    return static_cast<const Bfloat *>(buffers[0]) +
-           image * shape_.inputPoints() * shape_.channels;
+  const uint8_t *operandA(void *const *buffers, int64_t image) const override {
+    return static_cast<const uint8_t *>(buffers[0]) +
+           2 * image * shape_.inputPoints() * shape_.channels;
   }
-  const Bfloat *operandB(void *const *buffers, int64_t) const override {
-    return static_cast<const Bfloat *>(buffers[1]);
+  const uint8_t *operandB(void *const *buffers, int64_t) const override {
+    return static_cast<const uint8_t *>(buffers[1]);
   }
-  void pack(const Bfloat *filter, int64_t first, int64_t columns,
+  void pack(const uint8_t *filter, int64_t first, int64_t columns,
             uint8_t *panel) const override {
     const int64_t points = shape_.dims[0].kernel * shape_.dims[1].kernel,
                   filterStride = shape_.channels * points;
-    const BfloatMatrix filters{filter + first * filterStride, points,
-                               filterStride};
+    const BfloatMatrix filters{reinterpret_cast<const Bfloat *>(filter) +
+                                   first * filterStride,
+                               points, filterStride};
     if (plan_.joinsColumns)
       return packLines(filters, columns, panel);
     for (int64_t point = 0; point < points; ++point)
@@ -212,11 +218,13 @@ private:
     }
   }
   /// A line of all planes of one remainder of rows.
-  void copy(const Bfloat *image, int64_t line, Bfloat *copy) const override {
+  void copy(const uint8_t *image, int64_t line, uint8_t *copy) const override {
     const int64_t plane = line / plan_.y.points, row = line % plan_.y.points;
     for (size_t i = 0; i < plan_.x.remainders.size(); ++i)
-      copyLine(image, plan_.y.inImage(plane, row), static_cast<int64_t>(i),
-               copy + plan_.offsetOf(plane, static_cast<int64_t>(i), row, 0));
+      copyLine(reinterpret_cast<const Bfloat *>(image),
+               plan_.y.inImage(plane, row), static_cast<int64_t>(i),
+               reinterpret_cast<Bfloat *>(copy) +
+                   plan_.offsetOf(plane, static_cast<int64_t>(i), row, 0));
   }
   /// Row `row` of the image, at the columns of `plane`.
   void copyLine(const Bfloat *image, int64_t row, int64_t plane,

@@ -18,7 +18,8 @@
 
 namespace sinter::cpu {
 
-/// Where the rows of a block lie in the result, and in operands of its shape.
+/// The places of the rows of a block in the result and in operands of its
+/// shape.
 struct BlockPlace {
   /// Of a row that is not part of the result.
   static constexpr int64_t dropped = -1;

@@ -31,6 +31,8 @@ void zeroBlock(const Block &block);
 void sumPartials(float *first, int64_t stride, int64_t count, int64_t begin,
                  int64_t end);
 
+inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /// Rounds a size in bytes up to a whole number of cache lines.
 inline int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -38,7 +38,7 @@ uint32_t widen(uint8_t byte, bool isSigned) {
 }
 
 const uint32_t *columnSums(const uint8_t *panel, int64_t depth) {
-  return reinterpret_cast<const uint32_t *>(panel + byteColumns * depth);
+  return reinterpret_cast<const uint32_t *>(panel + panelColumns * depth);
 }
 
 } // namespace
@@ -97,7 +97,7 @@ void sinter::cpu::packBytePanel(const ByteMatrix &b, bool isSigned,
                                 uint8_t *panel) {
   const int64_t padded = paddedBytes(depth);
   std::memset(panel, 0, static_cast<size_t>(bytePanelBytes(padded)));
-  auto *sums = reinterpret_cast<uint32_t *>(panel + byteColumns * padded);
+  auto *sums = reinterpret_cast<uint32_t *>(panel + panelColumns * padded);
   for (int64_t row = 0; row < depth; ++row)
     for (int64_t first = 0; first < columns; first += tileColumns) {
       const int64_t count = std::min(tileColumns, columns - first);
@@ -128,10 +128,10 @@ void sinter::cpu::packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
 
 static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
                             const uint8_t *panel, uint32_t *sums) {
-  std::fill(sums, sums + rows.count * byteColumns, 0u);
+  std::fill(sums, sums + rows.count * panelColumns, 0u);
   for (int64_t i = 0; i < rows.count; ++i) {
     const uint8_t *a = rows.data + i * rows.rowStride;
-    uint32_t *line = sums + i * byteColumns;
+    uint32_t *line = sums + i * panelColumns;
     for (int64_t k = 0; k < rows.depth; ++k) {
       const uint32_t factor = widen(a[k], signs.a);
       for (int64_t half = 0; half < 2; ++half) {
@@ -150,25 +150,7 @@ namespace {
 // AMX
 //===----------------------------------------------------------------------===//
 
-__attribute__((target("amx-tile"))) void configureTiles(int64_t rows) {
-  alignas(64) uint8_t config[64] = {1};
-  auto set = [&](int tile, int64_t count) {
-    config[16 + 2 * tile] = static_cast<uint8_t>(count ? lineBytes : 0);
-    config[48 + tile] = static_cast<uint8_t>(count);
-  };
-  const int64_t lower = std::min(rows, tileRows), upper = rows - lower;
-  for (int tile : {0, 1, 4})
-    set(tile, lower);
-  for (int tile : {2, 3, 5})
-    set(tile, upper);
-  for (int tile : {6, 7})
-    set(tile, tileRows);
-  _tile_loadconfig(config);
-}
-
-__attribute__((target("amx-tile"))) void releaseTiles() { _tile_release(); }
-
-/// Tiles 0 to 3 are the sums, 4 and 5 are of A, 6 and 7 of the panel.
+/// The tiles are those of TileRegisters.
 #define SINTER_BYTE_DOT(sum, a, b)                                             \
   do {                                                                         \
     if constexpr (aSigned && bSigned)                                          \
@@ -203,12 +185,12 @@ multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
       SINTER_BYTE_DOT(3, 5, 7);
     }
   }
-  constexpr int64_t sumStride = 4 * byteColumns;
+  constexpr int64_t sumStride = 4 * panelColumns;
   _tile_stored(0, sums, sumStride);
   _tile_stored(1, sums + tileColumns, sumStride);
   if constexpr (hasUpper) {
-    _tile_stored(2, sums + tileRows * byteColumns, sumStride);
-    _tile_stored(3, sums + tileRows * byteColumns + tileColumns, sumStride);
+    _tile_stored(2, sums + tileRows * panelColumns, sumStride);
+    _tile_stored(3, sums + tileRows * panelColumns + tileColumns, sumStride);
   }
 }
 
@@ -271,7 +253,7 @@ multiplyPairs(const ByteBlock &rows, int64_t first, const uint8_t *panel,
     for (int row = 0; row < count; ++row)
       for (int i = 0; i < quarters; i += 2)
         _mm256_store_si256(
-            reinterpret_cast<__m256i *>(sums + (first + row) * byteColumns +
+            reinterpret_cast<__m256i *>(sums + (first + row) * panelColumns +
                                         tile * tileColumns + 4 * i),
             _mm256_permute4x64_epi64(
                 _mm256_hadd_epi32(sum[row][i], sum[row][i + 1]),
@@ -330,7 +312,7 @@ multiply512(const ByteBlock &rows, int64_t first, uint32_t flip,
     }
   for (int row = 0; row < count; ++row)
     for (int half = 0; half < 2; ++half)
-      _mm512_store_si512(sums + (first + row) * byteColumns +
+      _mm512_store_si512(sums + (first + row) * panelColumns +
                              half * tileColumns,
                          sum[row][half]);
 }
@@ -364,7 +346,7 @@ multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
     for (int row = 0; row < count; ++row)
       for (int half = 0; half < 2; ++half)
         _mm256_store_si256(
-            reinterpret_cast<__m256i *>(sums + (first + row) * byteColumns +
+            reinterpret_cast<__m256i *>(sums + (first + row) * panelColumns +
                                         tile * tileColumns + half * 8),
             sum[row][half]);
   }
@@ -405,49 +387,40 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
   const uint32_t *columns = columnSums(panel, rows.depth),
                  by = signs.a ? 0u - 128u : 128u;
   for (int64_t row = 0; row < rows.count; ++row)
-    for (int64_t j = 0; j < byteColumns; ++j)
-      sums[row * byteColumns + j] += by * columns[j];
+    for (int64_t j = 0; j < panelColumns; ++j)
+      sums[row * panelColumns + j] += by * columns[j];
 }
 
 } // namespace
 
-ByteBlocks::~ByteBlocks() {
-  if (configuredRows_ != 0)
-    releaseTiles();
-}
-
-void ByteBlocks::multiply(const ByteBlock &rows, const uint8_t *panel,
-                          uint32_t *sums) {
-  if (unit_ == ByteUnit::Loops)
-    return multiplyByLoops(rows, signs_, panel, sums);
-  if (unit_ == ByteUnit::Pairs) {
-    if (signs_.a)
-      signs_.b ? multiplyByPairs<true, true>(rows, panel, sums)
-               : multiplyByPairs<true, false>(rows, panel, sums);
-    else
-      signs_.b ? multiplyByPairs<false, true>(rows, panel, sums)
-               : multiplyByPairs<false, false>(rows, panel, sums);
-    return;
+void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
+                                ByteSigns signs, const ByteBlock &rows,
+                                const uint8_t *panel, uint32_t *sums) {
+  using Function =
+      void (*)(const ByteBlock &, const uint8_t *panel, uint32_t *sums);
+  static constexpr Function byPairs[2][2] = {
+      {multiplyByPairs<false, false>, multiplyByPairs<false, true>},
+      {multiplyByPairs<true, false>, multiplyByPairs<true, true>}};
+  static constexpr Function byTiles[2][2] = {
+      {multiplyByTiles<false, false>, multiplyByTiles<false, true>},
+      {multiplyByTiles<true, false>, multiplyByTiles<true, true>}};
+  switch (unit) {
+  case ByteUnit::Loops:
+    return multiplyByLoops(rows, signs, panel, sums);
+  case ByteUnit::Pairs:
+    return byPairs[signs.a][signs.b](rows, panel, sums);
+  case ByteUnit::Dot256:
+  case ByteUnit::Dot512:
+    return multiplyByDots(unit == ByteUnit::Dot512, rows, signs, panel, sums);
+  case ByteUnit::Tiles:
+    tiles.configure(rows.count, byteStep);
+    return byTiles[signs.a][signs.b](rows, panel, sums);
   }
-  if (unit_ != ByteUnit::Tiles)
-    return multiplyByDots(unit_ == ByteUnit::Dot512, rows, signs_, panel, sums);
-  if (configuredRows_ != rows.count) {
-    configureTiles(rows.count);
-    configuredRows_ = rows.count;
-  }
-  if (signs_.a)
-    signs_.b ? multiplyByTiles<true, true>(rows, panel, sums)
-             : multiplyByTiles<true, false>(rows, panel, sums);
-  else
-    signs_.b ? multiplyByTiles<false, true>(rows, panel, sums)
-             : multiplyByTiles<false, false>(rows, panel, sums);
 }
 #else
-ByteBlocks::~ByteBlocks() = default;
-void ByteBlocks::multiply(const ByteBlock &rows, const uint8_t *panel,
-                          uint32_t *sums) {
-  (void)unit_;
-  (void)configuredRows_;
-  multiplyByLoops(rows, signs_, panel, sums);
+void sinter::cpu::multiplyBytes(ByteUnit, TileRegisters &, ByteSigns signs,
+                                const ByteBlock &rows, const uint8_t *panel,
+                                uint32_t *sums) {
+  multiplyByLoops(rows, signs, panel, sums);
 }
 #endif

@@ -2,15 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The innermost loops of products of 8-bit integers of any signs into int32.
-// One matrix is read in rows, the other one in panels of 32 columns, whose
-// elements lie in the order in which AMX and vpdpbusd read them: for each four
-// rows, the groups of all columns. Sums are exact modulo 2^32, so all units
-// give the same bits.
+// The inner loops of products of 8-bit integers of any signs into int32. A is
+// read in rows. B is packed in panels of 32 columns, in the order that AMX and
+// vpdpbusd read: four rows at a time, the group of each column. Sums are exact
+// modulo 2^32, so all units give the same bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BYTEPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_BYTEPANELS_H
+
+#include "backends/cpu/device/TileRegisters.h"
 
 #include <cstdint>
 
@@ -26,9 +27,8 @@ bool hasByteUnit(ByteUnit unit);
 /// The unit of this CPU that products use, by its rates (CpuRates.h).
 ByteUnit byteUnit();
 
-/// Sizes of a block: rows of A, and columns of a panel. Rows of A and panels
-/// have a multiple of byteStep elements along the sum.
-inline constexpr int64_t byteRows = 32, byteColumns = 32, byteStep = 64;
+/// Rows of A and panels have a multiple of this many elements along the sum.
+inline constexpr int64_t byteStep = 64;
 
 inline int64_t paddedBytes(int64_t depth) {
   return (depth + byteStep - 1) / byteStep * byteStep;
@@ -36,7 +36,7 @@ inline int64_t paddedBytes(int64_t depth) {
 /// The bytes of a panel of `depth` rows, which is padded: its elements, and the
 /// sums of its columns.
 inline int64_t bytePanelBytes(int64_t depth) {
-  return byteColumns * depth + 4 * byteColumns;
+  return panelColumns * depth + 4 * panelColumns;
 }
 
 /// A strided matrix of 8-bit integers; strides in elements.
@@ -63,28 +63,13 @@ void packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
 /// Rows of A, of `depth` elements each, which is padded.
 struct ByteBlock {
   const uint8_t *data;
-  int64_t rowStride, count, depth; // count: 1 to byteRows
+  int64_t rowStride, count, depth; // count: 1 to blockRows
 };
 
-/// The unit of one thread, while it computes blocks. At most one for a thread
-/// at a time, and no call of a library in between.
-class ByteBlocks {
-public:
-  /// hasByteUnit(unit).
-  ByteBlocks(ByteUnit unit, ByteSigns signs) : unit_(unit), signs_(signs) {}
-  ~ByteBlocks();
-  ByteBlocks(const ByteBlocks &) = delete;
-  ByteBlocks &operator=(const ByteBlocks &) = delete;
-
-  /// sums[row * byteColumns + column] = the product of rows and panel; aligned
-  /// to 64 bytes, and so is the panel.
-  void multiply(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums);
-
-private:
-  const ByteUnit unit_;
-  const ByteSigns signs_;
-  int64_t configuredRows_ = 0; // of the tiles
-};
+/// sums[row * panelColumns + column] = the product of rows and panel; aligned
+/// to 64 bytes, and so is the panel. hasByteUnit(unit).
+void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
+                   const ByteBlock &rows, const uint8_t *panel, uint32_t *sums);
 
 } // namespace sinter::cpu
 

@@ -13,6 +13,7 @@
 #include "backends/cpu/device/Partition.h"
 #include "sinter/abi.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sinter::cpu {
@@ -42,6 +43,16 @@ struct MatmulShape {
   int64_t innerCount() const { return batchRank ? batch[batchRank - 1] : 1; }
   int64_t innerStride(const Strides &strides) const {
     return batchRank ? strides.batch[batchRank - 1] : 0;
+  }
+  /// Offset in elements of product `batch` of all.
+  int64_t batchOffset(const Strides &strides, int64_t batch) const {
+    return outerOffset(strides, batch / innerCount()) +
+           batch % innerCount() * innerStride(strides);
+  }
+  /// True if all products have the same B.
+  bool sharesB() const {
+    return std::all_of(b.batch, b.batch + batchRank,
+                       [](int64_t stride) { return stride == 0; });
   }
   /// Offset in elements of outer batch index `outer`.
   int64_t outerOffset(const Strides &strides, int64_t outer) const;

@@ -319,6 +319,27 @@ typedef struct sinter_scan {
   int64_t trips; /* 1 or more */
 } sinter_scan;
 
+/* What `slice`, of a command in the body of `scan`, is in trip `trip`. */
+static inline sinter_slice sinter_slice_in_trip(const sinter_scan *scan,
+                                                sinter_slice slice,
+                                                int64_t trip) {
+  const sinter_scan_value *value;
+  sinter_slice found;
+  if (slice.space != SINTER_SPACE_SCAN)
+    return slice;
+  value = &scan->values[slice.index];
+  found = trip + 1 == scan->trips ? value->last
+          : trip == 0             ? value->first
+                                  : value->middle;
+  /* Unsigned: steps backwards wrap around. */
+  if (trip > 0 && trip + 1 < scan->trips)
+    found.offsetBytes +=
+        (uint64_t)((trip - 1) % value->period) * (uint64_t)value->strideBytes;
+  found.offsetBytes += slice.offsetBytes;
+  found.sizeBytes = slice.sizeBytes;
+  return found;
+}
+
 typedef struct sinter_scan_call {
   const sinter_scan *params;
 } sinter_scan_call;

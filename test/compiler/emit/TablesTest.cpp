@@ -437,8 +437,8 @@ TEST_CASE("the body of a scan is stored once, with the places of its values") {
       REQUIRE(scan.numCommands == 3);
       REQUIRE(scan.numValues == 5);
       auto at = [&](int command, int slice, int64_t trip) {
-        return rt::sliceInTrip(scan, scan.commands[command].slices[slice],
-                               trip);
+        return sinter_slice_in_trip(&scan, scan.commands[command].slices[slice],
+                                    trip);
       };
       auto isAt = [](const sinter_slice &slice, uint32_t space, uint32_t index,
                      int64_t offset) {
@@ -465,7 +465,7 @@ TEST_CASE("the body of a scan is stored once, with the places of its values") {
         CHECK(isAt(at(2, 1, trip), SINTER_SPACE_OUTPUT, 1, 16 * slice));
         // What is carried from the stack: value 4.
         const sinter_slice whole{SINTER_SPACE_SCAN, 4, 0, 16};
-        CHECK(isAt(rt::sliceInTrip(scan, whole, trip),
+        CHECK(isAt(sinter_slice_in_trip(&scan, whole, trip),
                    trip ? SINTER_SPACE_OUTPUT : SINTER_SPACE_INPUT, 1,
                    trip ? 16 * before : 0));
       }

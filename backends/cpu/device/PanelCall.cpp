@@ -1,0 +1,206 @@
+//===- PanelCall.cpp - products of blocks and panels ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/PanelCall.h"
+#include "backends/cpu/device/Blocks.h"
+
+#include <algorithm>
+
+using namespace sinter;
+using namespace sinter::cpu;
+using namespace sinter::rt;
+
+namespace {
+
+/// The bytes of a chunk of A: half of a small cache of level 2.
+constexpr int64_t chunkBytes = 512 * 1024;
+/// The fewest tasks of a product that has so many blocks: work for threads.
+constexpr int64_t minTasks = 16;
+/// The fewest blocks for which a panel is packed.
+constexpr int64_t minBlocksOfPanel = 8;
+/// The fewest operations that are worth another thread.
+constexpr double grainFlops = 16e6;
+
+} // namespace
+
+PanelCall::PanelCall(const sinter_command &command, const Sizes &sizes)
+    : command_(command), sizes_(sizes),
+      panels_(ceilDiv(sizes.columns, panelColumns)) {
+  const int64_t fitting = chunkBytes / (sizes.rowBytes * blockRows),
+                wanted = ceilDiv(sizes.blocks, ceilDiv(minTasks, panels_));
+  chunk_ = std::clamp<int64_t>(std::min(fitting, wanted), 1, sizes.blocks);
+  chunks_ = ceilDiv(sizes.blocks, chunk_);
+}
+
+void PanelCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
+  constantB_ = context.packed.make(
+      static_cast<uint64_t>(bytesOfB()),
+      [&](uint8_t *panels) { packPanels(b, 0, panels_, panels); });
+}
+
+/// A panel that meets many blocks is worth packing for them alone: it stays in
+/// the caches.
+PanelCall::Panels PanelCall::panelsOf() const {
+  if (constantB_)
+    return Panels::Constant;
+  if (sizes_.sharesB && sizes_.batches > 1)
+    return Panels::Run;
+  if (chunks_ == 1 || chunk_ >= minBlocksOfPanel)
+    return Panels::Task;
+  return Panels::Product;
+}
+
+int64_t PanelCall::sharedBytesOfB() const {
+  const Panels panels = panelsOf();
+  return panels == Panels::Run || (panels == Panels::Product && !isBatched())
+             ? bytesOfB()
+             : 0;
+}
+
+int64_t PanelCall::workerBytesOfB() const {
+  const Panels panels = panelsOf();
+  return panels == Panels::Task                     ? sizes_.panelBytes
+         : panels == Panels::Product && isBatched() ? bytesOfB()
+                                                    : 0;
+}
+
+/// A copy of A follows B.
+uint64_t PanelCall::sharedBytes() const {
+  return static_cast<uint64_t>(sharedBytesOfB() +
+                               (isBatched() ? 0 : alignUp(sizes_.copyBytes)));
+}
+
+uint64_t PanelCall::perWorkerBytes() const {
+  return static_cast<uint64_t>(workerBytesOfB() +
+                               (isBatched() ? alignUp(sizes_.copyBytes) : 0));
+}
+
+Status PanelCall::bind(const Scratch &scratch, int) {
+  scratch_ = scratch;
+  return {};
+}
+
+uint8_t *PanelCall::scratchOf(int worker) const {
+  return scratch_.perWorker +
+         static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
+}
+
+void PanelCall::packPanels(const uint8_t *b, int64_t begin, int64_t end,
+                           uint8_t *panels) const {
+  for (int64_t panel = begin; panel < end; ++panel) {
+    const int64_t first = panel * panelColumns;
+    pack(b, first, std::min(panelColumns, sizes_.columns - first),
+         panels + panel * sizes_.panelBytes);
+  }
+}
+
+void PanelCall::packTogether(void *const *buffers, const CallContext &context,
+                             int64_t batch) const {
+  context.pool->parallelFor(
+      context.threads, panels_, 1, [&](int, int64_t begin, int64_t end) {
+        packPanels(operandB(buffers, batch), begin, end, scratch_.shared);
+      });
+}
+
+/// One chunk of A times one panel. `own` is the worker's scratch.
+void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
+                        const Operands &operands, int64_t number, bool isLast,
+                        uint8_t *own) const {
+  const int64_t panel = number % panels_, first = panel * panelColumns,
+                begin = number / panels_ * chunk_;
+  Task task{operands.batch,
+            operands.a,
+            own,
+            first,
+            std::min(panelColumns, sizes_.columns - first),
+            begin,
+            std::min(sizes_.blocks, begin + chunk_),
+            nullptr};
+  if (!operands.panels) {
+    pack(operands.b, first, task.columns, own);
+  } else {
+    task.panel = operands.panels + panel * sizes_.panelBytes;
+    if (!isLast)
+      task.next = operands.panels + (panel + 1) % panels_ * sizes_.panelBytes;
+  }
+  compute(tiles, task, buffers);
+}
+
+/// A whole product by one worker.
+void PanelCall::runAlone(TileRegisters &tiles, void *const *buffers,
+                         int64_t batch, uint8_t *own) const {
+  Operands operands{batch, operandA(buffers, batch), operandB(buffers, batch),
+                    constantB_.get()};
+  if (panelsOf() == Panels::Run)
+    operands.panels = scratch_.shared;
+  if (panelsOf() == Panels::Product) {
+    packPanels(operands.b, 0, panels_, own);
+    operands.panels = own;
+  }
+  if (sizes_.copyUnits) {
+    uint8_t *copied = own + workerBytesOfB();
+    for (int64_t unit = 0; unit < sizes_.copyUnits; ++unit)
+      copy(operands.a, unit, copied);
+    operands.a = copied;
+  }
+  for (int64_t task = 0; task < tasks(); ++task)
+    runTask(tiles, buffers, operands, task, task + 1 == tasks(), own);
+}
+
+/// One product by all workers.
+void PanelCall::runTogether(void *const *buffers, const CallContext &context,
+                            int64_t batch) const {
+  Operands operands{batch, operandA(buffers, batch), operandB(buffers, batch),
+                    constantB_.get()};
+  if (panelsOf() == Panels::Product)
+    packTogether(buffers, context, batch);
+  if (panelsOf() == Panels::Product || panelsOf() == Panels::Run)
+    operands.panels = scratch_.shared;
+  if (sizes_.copyUnits) {
+    uint8_t *copied = scratch_.shared + sharedBytesOfB();
+    context.pool->parallelFor(context.threads, sizes_.copyUnits,
+                              ceilDiv(sizes_.copyUnits, minTasks),
+                              [&](int, int64_t begin, int64_t end) {
+                                for (int64_t unit = begin; unit < end; ++unit)
+                                  copy(operands.a, unit, copied);
+                              });
+    operands.a = copied;
+  }
+  context.pool->parallelFor(
+      context.threads, tasks(),
+      std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flopsOfTask())),
+      [&](int worker, int64_t begin, int64_t end) {
+        TileRegisters tiles;
+        for (int64_t task = begin; task < end; ++task)
+          runTask(tiles, buffers, operands, task, task + 1 == end,
+                  scratchOf(worker));
+      });
+}
+
+double PanelCall::flopsOfTask() const {
+  return 2.0 * static_cast<double>(chunk_ * blockRows * panelColumns) *
+         static_cast<double>(sizes_.depth);
+}
+
+Status PanelCall::run(void *const *buffers, const CallContext &context) {
+  if (panelsOf() == Panels::Run)
+    packTogether(buffers, context, 0);
+  if (!isBatched()) {
+    for (int64_t batch = 0; batch < sizes_.batches; ++batch)
+      runTogether(buffers, context, batch);
+    return {};
+  }
+  const double flops = flopsOfTask() * static_cast<double>(tasks());
+  context.pool->parallelFor(
+      context.threads, sizes_.batches,
+      std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)),
+      [&](int worker, int64_t begin, int64_t end) {
+        TileRegisters tiles;
+        for (int64_t batch = begin; batch < end; ++batch)
+          runAlone(tiles, buffers, batch, scratchOf(worker));
+      });
+  return {};
+}
