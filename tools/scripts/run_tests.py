@@ -9,6 +9,7 @@ The last line is `N passed, N failed, N skipped`; the exit code is 1 if any fail
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -64,6 +65,8 @@ def registeredTests(build):
 
 def runOne(test, jobs):
     """Runs one registered test; (exit code, output, seconds, skipped)."""
+    if "command" not in test:
+        return 1, "the program was not built\n", 0.0, False
     properties = {p["name"]: p["value"] for p in test.get("properties", [])}
     environment = dict(os.environ, LIT_OPTS=f"-j {jobs}")
     for entry in properties.get("ENVIRONMENT", []):
@@ -88,6 +91,23 @@ def runOne(test, jobs):
         output = log.read()
     skipped = code != 0 and str(code) == str(properties.get("SKIP_RETURN_CODE", ""))
     return code, output, time.monotonic() - start, skipped
+
+
+def results(tests, jobs):
+    """Runs the tests and yields each with what runOne returned, in the order in which they end.
+
+    Tests with CTest's property RUN_SERIAL use all processors: they run one after the other, with
+    `jobs` jobs each. All others use one processor, so `jobs` of them run at the same time.
+    """
+    def isSerial(test):
+        return any(p["name"] == "RUN_SERIAL" and p["value"] for p in test.get("properties", []))
+
+    for test in filter(isSerial, tests):
+        yield test, runOne(test, jobs)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(runOne, test, 1): test for test in tests if not isSerial(test)}
+        for done in concurrent.futures.as_completed(running):
+            yield running[done], done.result()
 
 
 def skipReasons(output):
@@ -115,12 +135,8 @@ def main():
     tests = [t for t in registeredTests(options.build)
              if re.search(options.filter, t["name"])]
     totals, failures, skips = [0, 0, 0], [], []
-    for test in tests:
-        if "command" not in test:
-            counts, seconds, output = [0, 1, 0], 0.0, "the program was not built\n"
-        else:
-            code, output, seconds, skipped = runOne(test, options.jobs)
-            counts = [0, 0, 1] if skipped else countCases(output, code)
+    for test, (code, output, seconds, skipped) in results(tests, options.jobs):
+        counts = [0, 0, 1] if skipped else countCases(output, code)
         totals = [a + b for a, b in zip(totals, counts)]
         verdict = "FAIL" if counts[1] else "ok  "
         print(f"{verdict} {test['name']:<28} {counts[0]:5} passed {counts[1]:4} failed"
