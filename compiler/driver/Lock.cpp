@@ -46,7 +46,7 @@ std::string compiler::makeTable(const Options &options,
 
 /// Members of a manifest that are results of the compilation, not settings.
 static bool isResult(StringRef name) {
-  return llvm::is_contained({"sinter", "kernels", "kernel_hashes",
+  return llvm::is_contained({"sinter", "runtime", "kernels", "kernel_hashes",
                              "kernel_flops", "placement", "contracts",
                              "rows_mixed_by"},
                             name);

@@ -196,6 +196,8 @@ compiler::makeManifest(const Options &options, const CompileState &state,
                        mlir::ModuleOp module, llvm::StringRef otherDecisions) {
   json::Object manifest;
   manifest["sinter"] = versionText();
+  if (!state.runtimeHash.empty())
+    manifest["runtime"] = state.runtimeHash;
   if (!options.name.empty())
     manifest["name"] = options.name;
   manifest["target"] = target.name();

@@ -97,15 +97,28 @@ static std::string programFlags(const Options &options) {
   return llvm::join(names, " ");
 }
 
+static LinkKind linkKind(const Options &options) {
+  return options.emitKind() == "trainer" ? LinkKind::Trainer
+         : options.emitKind() == "lib"   ? LinkKind::Library
+                                         : LinkKind::Object;
+}
+
+static std::string hashOfRuntime(const Options &options) {
+  auto isSimulated = [&](StringRef device) {
+    return options.traitsOf(device).isSimulated;
+  };
+  return runtimeHash(linkKind(options),
+                     llvm::any_of(options.targets, isSimulated) ||
+                         llvm::any_of(options.devices, isSimulated));
+}
+
 // Links `program`; `compilation` is that of its first target, `manifests` are
 // those of all targets.
 static ExitCode linkBinary(const Options &options, Compilation &compilation,
                            const CompiledProgram &program,
                            llvm::ArrayRef<std::string> manifests) {
   auto begin = std::chrono::steady_clock::now();
-  LinkKind kind = options.emitKind() == "trainer" ? LinkKind::Trainer
-                  : options.emitKind() == "lib"   ? LinkKind::Library
-                                                  : LinkKind::Object;
+  LinkKind kind = linkKind(options);
   std::string problem = makeFile(options.output, [&](StringRef path) {
     return linkProgram(program, kind, path);
   });
@@ -387,6 +400,7 @@ int compiler::sinterc(int argc, char **argv,
   if (options->check)
     return checkTargets(*options, targets);
   CompileState state(*options);
+  state.runtimeHash = hashOfRuntime(*options);
   if (!options->calibrate.empty())
     if (ExitCode code = measures.calibrate(*options, state, targets))
       return code;

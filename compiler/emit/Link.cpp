@@ -19,6 +19,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cstring>
 #include <optional>
@@ -61,6 +62,22 @@ std::string compiler::findLinker() {
 // The prelinked objects are in ../lib/sinter, relative to the tool.
 static std::string findSupportFile(StringRef name) {
   return join(path::parent_path(toolFolder()), "lib/sinter/" + name);
+}
+
+// Only programs for simulated devices are linked with them.
+static std::string findRuntime(LinkKind kind, bool isSimulated) {
+  StringRef name = kind == LinkKind::Trainer ? "trainer" : "library";
+  return findSupportFile((name + (isSimulated ? "-sim.o" : ".o")).str());
+}
+
+std::string compiler::runtimeHash(LinkKind kind, bool isSimulated) {
+  if (kind == LinkKind::Object)
+    return "";
+  auto file = llvm::MemoryBuffer::getFile(findRuntime(kind, isSimulated));
+  if (!file)
+    return "";
+  uint64_t hash = llvm::xxh3_64bits((*file)->getBuffer());
+  return llvm::Twine::utohexstr(hash).str();
 }
 
 static std::string findSharedLibrary(StringRef soname) {
@@ -220,10 +237,7 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
                                          "/lib64/ld-linux-x86-64.so.2"});
     else
       addLibraryArguments(program, folder, arguments);
-    // Only programs for simulated devices are linked with them.
-    std::string kindOfProgram = isTrainer ? "trainer" : "library";
-    std::string prelinked = findSupportFile(
-        kindOfProgram + (program.isSimulated ? "-sim.o" : ".o"));
+    std::string prelinked = findRuntime(kind, program.isSimulated);
     if (!fs::exists(prelinked))
       return shown(prelinked) +
              " is missing; Sinter is not installed completely";

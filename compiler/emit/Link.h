@@ -30,6 +30,10 @@ enum class LinkKind {
 std::string linkProgram(const CompiledProgram &program, LinkKind kind,
                         llvm::StringRef output);
 
+/// A hash of the prelinked object that is part of such a file, which has the
+/// library calls of CPUs and the executor; "" if there is none.
+std::string runtimeHash(LinkKind kind, bool isSimulated);
+
 /// The path of ld.lld: next to this tool, on PATH, or in LLVM 19's package; ""
 /// if there is none.
 std::string findLinker();

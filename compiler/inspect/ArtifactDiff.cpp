@@ -57,6 +57,9 @@ private:
   std::vector<std::string> order_;
 };
 
+// The library calls of CPUs, the executor, and in a trainer its harness.
+constexpr llvm::StringLiteral kRuntime("runtime in the file");
+
 // One of the two programs.
 class Program {
 public:
@@ -80,6 +83,9 @@ public:
     }
     return facts;
   }
+
+  // A hash of the runtime in the file; "" if it has none.
+  std::string runtime() const { return textOf(manifest_, "runtime"); }
 
   Facts numbers() const {
     Facts facts;
@@ -222,7 +228,7 @@ private:
                          const json::Object &object) {
     std::vector<StringRef> keys;
     for (auto &[key, value] : object)
-      if (!llvm::is_contained({"precision_plan", "kernels", "kernel_hashes",
+      if (!llvm::is_contained({"runtime", "precision_plan", "kernels", "kernel_hashes",
                                "kernel_flops", "placement", "contracts", "name",
                                "target"},
                               StringRef(key)))
@@ -272,12 +278,24 @@ static std::vector<FactChange> diffWithDefaults(const Facts &a, const Facts &b,
   return changes;
 }
 
+bool ArtifactDifference::hasOtherRuntimeOnly() const {
+  ArtifactDifference others = *this;
+  llvm::erase_if(others.options, [](const FactChange &change) {
+    return change.name == kRuntime;
+  });
+  return !empty() && others.empty();
+}
+
 ArtifactDifference
 compiler::diffArtifacts(const ProgramToDiff &a, const ProgramToDiff &b,
                         const std::map<std::string, std::string> &newNames) {
   Program x(a.artifact, &newNames), y(b.artifact, nullptr);
   ArtifactDifference result;
   result.options = Facts::diff(x.options(), y.options());
+  // A program that is compiled in memory runs in the runtime of this tool.
+  if (!x.runtime().empty() && !y.runtime().empty() &&
+      x.runtime() != y.runtime())
+    result.options.push_back({kRuntime.str(), x.runtime(), y.runtime()});
   result.numbers = Facts::diff(x.numbers(), y.numbers());
   result.tensors = Facts::diff(x.tensors(), y.tensors());
   result.precision = diffWithDefaults(x.precision(), y.precision(),
@@ -363,6 +381,9 @@ void compiler::printDifference(const ArtifactDifference &difference, bool all,
   };
   if (difference.empty())
     os << "the same program; " << difference.commands << " commands";
+  else if (difference.hasOtherRuntimeOnly())
+    os << "the same program with another runtime; " << difference.commands
+       << " commands";
   else
     os << difference.same << " of " << difference.commands
        << " commands the same, " << sum(difference.changed) << " changed, "

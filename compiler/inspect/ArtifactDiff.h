@@ -46,6 +46,9 @@ struct ArtifactDifference {
            precision.empty() && placement.empty() && changed.empty() &&
            gone.empty() && added.empty();
   }
+  /// Whether only the runtime that is linked into the files differs: the
+  /// commands are the same, but library calls may compute other values.
+  bool hasOtherRuntimeOnly() const;
 };
 
 /// A program with hashes of the code of its kernels (KernelCode.h).

@@ -33,6 +33,9 @@ struct CompileState {
   int64_t splitBatch = 0; // the batch that --allow-microbatch split; 0 = none
   /// Ops that calibration keeps in float32: key and reason.
   std::vector<std::pair<std::string, std::string>> calibrated;
+  /// runtimeHash() (compiler/emit/Link.h) of the file that the program is
+  /// linked into; "" if it is not linked with the runtime.
+  std::string runtimeHash;
   /// Only the success of the compilation matters: nothing is said of it.
   bool isTrial = false;
   /// Whether the files of --trace, --remarks, --dump-phases and
