@@ -92,7 +92,7 @@ public:
 
   /// What `op` becomes; composites for which `keepsComposite` is false are not
   /// asked about. For Unsupported, `reason` says in a few words what is
-  /// missing.
+  /// missing; for Library, it may say what computes it instead of a library.
   virtual Implementation implementationOf(mlir::Operation *op,
                                           std::string &reason) const = 0;
 

@@ -279,6 +279,11 @@ KernelFlops compiler::callFlops(const sinter_command &command) {
   return flops;
 }
 
+bool compiler::isByLoops(const sinter_command &command) {
+  return (command.kind == SINTER_CMD_MATMUL && command.matmul.byLoops) ||
+         (command.kind == SINTER_CMD_CONV && command.conv.byLoops);
+}
+
 // Whether it counts as a contraction: products, convolutions and attention.
 bool compiler::isContraction(uint32_t kind) {
   return kind == SINTER_CMD_MATMUL || kind == SINTER_CMD_CONV ||
@@ -393,6 +398,8 @@ EntryTotals compiler::total(const sinter_artifact &artifact,
     }
     if (command.kind == SINTER_CMD_ALL_REDUCE || isContraction(command.kind))
       totals.calls += command.trips;
+    if (isByLoops(command))
+      totals.loopCalls += command.trips;
     totals.otherFlops += own.other;
     for (auto &[dtype, flops] : own.contractions) {
       totals.flops += flops;

@@ -81,6 +81,8 @@ CommandBytes commandBytes(const sinter_command &command);
 
 /// Whether it counts as a contraction: products, convolutions and attention.
 bool isContraction(uint32_t kind);
+/// Whether loops of the runtime compute the contraction, and no library does.
+bool isByLoops(const sinter_command &command);
 /// The dtype in which a contraction multiplies.
 uint32_t contractionDtype(const sinter_command &command);
 
@@ -122,7 +124,9 @@ std::vector<KernelFlops> commandFlops(const sinter_artifact &artifact,
 struct EntryTotals {
   double flops = 0;      // of contractions, in libraries and in kernels
   double otherFlops = 0; // of all else in kernels, and of post-ops
-  unsigned commands = 0, launches = 0, calls = 0;
+  unsigned commands = 0, launches = 0;
+  unsigned calls = 0;     // of libraries, or of loops of the runtime
+  unsigned loopCalls = 0; // those of loops
   llvm::SetVector<uint32_t> kernels;
   std::map<std::string, double> flopsByDtype; // of contractions
 };

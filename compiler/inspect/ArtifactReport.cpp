@@ -32,6 +32,7 @@ static void summarizeEntry(const sinter_artifact &artifact,
        llvm::ArrayRef(entry.outputs, entry.numOutputs))
     os << "  output   " << shown(output.name) << ": " << typeText(output)
        << "\n";
+  bool isByLoops = totals.loopCalls && totals.loopCalls == totals.calls;
   os << "  work     " << llvm::format("%.4g", totals.flops)
      << " FLOPs in contractions";
   for (auto &[dtype, flops] : totals.flopsByDtype)
@@ -41,7 +42,8 @@ static void summarizeEntry(const sinter_artifact &artifact,
   os << llvm::format(", %.4g in other ops", totals.otherFlops)
      << "\n  commands " << entry.numCommands << ": " << totals.launches
      << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
-     << " library calls\n  arena    " << arenaText(artifact, entry) << ", "
+     << (isByLoops ? " calls of loops of the runtime" : " library calls")
+     << "\n  arena    " << arenaText(artifact, entry) << ", "
      << bytesText(entry.unsharedBytes) << " without reuse, at most "
      << bytesText(entry.maxLiveBytes) << " live\n";
 }
@@ -81,6 +83,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
         {"launches", totals.launches},
         {"kernels", static_cast<int64_t>(totals.kernels.size())},
         {"library_calls", totals.calls},
+        {"loop_calls", totals.loopCalls},
         {"arena_bytes", arenaBytes(artifact, entry)},
         {"unshared_bytes", entry.unsharedBytes},
         {"max_live_bytes", entry.maxLiveBytes}});

@@ -75,7 +75,7 @@ Answer WhyIndex::whyLibrary(StringRef node) const {
     addReason(answer, "plan-memory", commands_[command].text);
   }
   answer.headline = isCalled
-                        ? "a library call or copy computes " + shown(node) +
+                        ? "a call or copy computes " + shown(node) +
                               ", or a part of it, or what it is a part of"
                         : "no library computes " + shown(node);
   add(node, "place-ops", {"library-call", "generated", "no-code"}, answer);

@@ -166,22 +166,29 @@ private:
     std::string reason;
     Implementation implementation = target.implementationOf(op, reason);
     libraryCalls += implementation == Implementation::Library;
-    explain(op, target, implementation);
+    explain(op, target, implementation, reason);
     if (implementation == Implementation::Unsupported)
       unsupported.add(target.name(), place::unsupportedText(op, reason), op);
   }
 
+  /// What computes a call; `reason` is that of Target::implementationOf.
+  static std::string callText(const Target &target, StringRef reason) {
+    std::string library = "library of " + target.name().str();
+    return reason.empty() ? "a " + library + " computes it"
+                          : reason.str() +
+                                " compute it: --libraries allows no " + library;
+  }
+
   /// Reports what becomes of `op`.
   static void explain(Operation *op, const Target &target,
-                      Implementation implementation) {
+                      Implementation implementation, StringRef reason) {
     if (!ir::RemarkSink::takesDetails(op->getContext()))
       return;
     std::string name = op->getName().stripDialect().str();
     switch (implementation) {
     case Implementation::Library:
       return ir::explain("place-ops", "library-call", op->getLoc(),
-                         name + ": a library of " + target.name() +
-                             " computes it");
+                         name + ": " + callText(target, reason));
     case Implementation::Alias:
       return ir::explain("place-ops", "no-code", op->getLoc(),
                          name + ": its result is bytes that exist already");

@@ -78,6 +78,8 @@ public:
         reason = "not available over more than 3 spatial dimensions";
         return passes::Implementation::Unsupported;
       }
+      if (!hasLibrary)
+        reason = "loops of the runtime";
       return passes::Implementation::Library;
     }
     if (op->hasTrait<ir::Alias>() || isa<ir::ConstantOp>(op))
