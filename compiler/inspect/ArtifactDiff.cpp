@@ -228,9 +228,9 @@ private:
                          const json::Object &object) {
     std::vector<StringRef> keys;
     for (auto &[key, value] : object)
-      if (!llvm::is_contained({"runtime", "precision_plan", "kernels", "kernel_hashes",
-                               "kernel_flops", "placement", "contracts", "name",
-                               "target"},
+      if (!llvm::is_contained({"runtime", "precision_plan", "kernels",
+                               "kernel_hashes", "kernel_flops", "placement",
+                               "contracts", "name", "target"},
                               StringRef(key)))
         keys.push_back(key);
     llvm::sort(keys);

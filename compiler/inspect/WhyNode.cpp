@@ -74,10 +74,9 @@ Answer WhyIndex::whyLibrary(StringRef node) const {
     isCalled |= commands_[command].kernel.empty();
     addReason(answer, "plan-memory", commands_[command].text);
   }
-  answer.headline = isCalled
-                        ? "a call or copy computes " + shown(node) +
-                              ", or a part of it, or what it is a part of"
-                        : "no library computes " + shown(node);
+  answer.headline = isCalled ? "a call or copy computes " + shown(node) +
+                                   ", or a part of it, or what it is a part of"
+                             : "no library computes " + shown(node);
   add(node, "place-ops", {"library-call", "generated", "no-code"}, answer);
   if (answer.reasons.empty())
     addFate(node, answer);

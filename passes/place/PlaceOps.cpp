@@ -174,9 +174,9 @@ private:
   /// What computes a call; `reason` is that of Target::implementationOf.
   static std::string callText(const Target &target, StringRef reason) {
     std::string library = "library of " + target.name().str();
-    return reason.empty() ? "a " + library + " computes it"
-                          : reason.str() +
-                                " compute it: --libraries allows no " + library;
+    return reason.empty()
+               ? "a " + library + " computes it"
+               : reason.str() + " compute it: --libraries allows no " + library;
   }
 
   /// Reports what becomes of `op`.

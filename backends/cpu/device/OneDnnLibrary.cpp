@@ -7,6 +7,7 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 
 #include "backends/cpu/device/PostOps.h"
+#include "runtime/base/FilePages.h"
 
 #include <new>
 #include <span>
@@ -36,9 +37,11 @@ public:
     try {
       context_.reserve(means.threads);
       context_.workspaceBytes = means.workspaceBytes;
-      return command.kind == SINTER_CMD_CONV
-                 ? prepareConv(command, means.constants)
-                 : prepareMatmul(command, means.constants);
+      LibraryCallResult call = command.kind == SINTER_CMD_CONV
+                                   ? prepareConv(command, means.constants)
+                                   : prepareMatmul(command, means.constants);
+      releaseConstants(command, means.constants);
+      return call;
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +
                          error.what());
@@ -49,6 +52,18 @@ public:
   }
 
 private:
+  /// Almost all calls have packed their weights by now.
+  static void releaseConstants(const sinter_command &command,
+                               const uint8_t *constants) {
+    constexpr uint64_t worthReleasing = 64 << 10;
+    for (const sinter_slice &slice :
+         std::span(command.slices, command.numSlices))
+      if (const auto *address = constantAddress(slice, constants);
+          address && slice.sizeBytes >= worthReleasing)
+        rt::releaseFilePages(
+            {reinterpret_cast<const uint8_t *>(address), slice.sizeBytes});
+  }
+
   static Status checkPostOps(std::span<const sinter_post_op> postOps) {
     for (const sinter_post_op &op : postOps) {
       const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
