@@ -78,6 +78,8 @@ inline constexpr llvm::StringLiteral kLossPart = "loss";
 inline constexpr llvm::StringLiteral kLossScalePart = "loss_scale";
 inline constexpr llvm::StringLiteral kClipPart = "clip";
 inline constexpr llvm::StringLiteral kOptimizerPart = "optimizer";
+/// What the metadata of their locations says.
+inline constexpr llvm::StringLiteral kStep = "step";
 
 /// The location of the ops that compute the gradient of an op at `location`.
 /// Their nodes are those of the op.
@@ -93,7 +95,7 @@ inline mlir::Location partLocation(mlir::MLIRContext *context,
                                    llvm::StringRef part) {
   return mlir::FusedLoc::get(
       {mlir::NameLoc::get(mlir::StringAttr::get(context, part))},
-      mlir::StringAttr::get(context, "step"), context);
+      mlir::StringAttr::get(context, kStep), context);
 }
 
 /// Whether the first name in `location` is that of the part `part`, or of its

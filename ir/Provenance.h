@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The names that a command carries: those of the nodes that it computes, and
-// grad(NODE) for a node whose gradient it computes. The label of a command in
-// an artifact is made here, and everything that lists kernels prints it.
+// The names that a command carries: NODE for a node that it computes, <PART>
+// for a part of the training step that comes from no node, such as <optimizer>,
+// and grad(NAME) for the gradient of either. The label of a command in an
+// artifact is made here, and everything that lists kernels prints it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_PROVENANCE_H
@@ -36,27 +37,52 @@ inline bool isGradientName(llvm::StringRef name) {
   return nodeOfName(name).size() != name.size();
 }
 
+/// "<optimizer>".
+inline std::string partName(llvm::StringRef part) {
+  return ("<" + part + ">").str();
+}
+
+/// The name of a node called `node`. It is `node`, but with a backslash in
+/// front where that would read as a part of the step.
+inline std::string nodeName(llvm::StringRef node) {
+  llvm::StringRef inner = node.ltrim('\\');
+  const bool readsAsPart = llvm::any_of(
+      std::initializer_list<llvm::StringRef>{kLossPart, kLossScalePart,
+                                             kClipPart, kOptimizerPart},
+      [&](llvm::StringRef part) { return inner == partName(part); });
+  return (readsAsPart ? "\\" : "") + node.str();
+}
+
 /// Whether `location` is one that gradientLocation makes.
 inline bool isOfGradient(mlir::FusedLoc location) {
   return location == gradientLocation(location.getLocations().front());
 }
 
+/// Whether the names in `location` itself are those of parts of the step.
+inline bool isOfStep(mlir::FusedLoc location) {
+  auto what = mlir::dyn_cast_or_null<mlir::StringAttr>(location.getMetadata());
+  return what && what.getValue() == kStep;
+}
+
 /// Adds the names in `location`, in order. The gradient of a gradient is a
-/// gradient.
+/// gradient. `isPart`: the names in it are those of parts of the step.
 inline void collectProvenance(mlir::Location location,
                               std::vector<std::string> &names,
-                              bool isGradient = false) {
+                              bool isGradient = false, bool isPart = false) {
   if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
-    llvm::StringRef node = name.getName();
-    std::string text = isGradient ? gradientName(node) : node.str();
+    llvm::StringRef own = name.getName();
+    std::string text = isPart ? partName(own) : nodeName(own);
+    if (isGradient)
+      text = gradientName(text);
     if (!llvm::is_contained(names, text))
       names.push_back(std::move(text));
   } else if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location)) {
     if (!isOfInitializer(fused))
       for (mlir::Location part : fused.getLocations())
-        collectProvenance(part, names, isGradient || isOfGradient(fused));
+        collectProvenance(part, names, isGradient || isOfGradient(fused),
+                          isPart || isOfStep(fused));
   } else if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location)) {
-    collectProvenance(call.getCallee(), names, isGradient);
+    collectProvenance(call.getCallee(), names, isGradient, isPart);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "ir/Provenance.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace sinter;
@@ -58,11 +59,7 @@ static std::string unescaped(StringRef literal) {
 }
 
 std::string LocationName::provenance() const {
-  return isGradient ? ir::gradientName(name) : name;
-}
-
-std::string LocationName::shown() const {
-  std::string text = isPart ? "<" + name + ">" : name;
+  std::string text = isPart ? ir::partName(name) : ir::nodeName(name);
   return isGradient ? ir::gradientName(text) : text;
 }
 
@@ -83,7 +80,7 @@ std::vector<LocationName> compiler::namesInLocation(StringRef location) {
     size_t end = endOfString(location, i);
     std::string text = unescaped(location.slice(i, end));
     if (i && location[i - 1] == '<') {
-      next.isPart |= text == "step";
+      next.isPart |= text == ir::kStep;
       next.isGradient |= text == "gradient";
       next.isInitializer |= text == ir::kInitializer;
     } else {
@@ -114,8 +111,16 @@ StringRef compiler::opLocation(StringRef line) {
 }
 
 bool compiler::comesFrom(StringRef text, StringRef name) {
-  // A node may be called "grad(x)".
-  for (StringRef node : {ir::nodeOfName(name), name}) {
+  // A node may be called "grad(x)" or "<loss>".
+  llvm::SmallSetVector<StringRef, 4> literals;
+  for (StringRef own : {ir::nodeOfName(name), name}) {
+    literals.insert(own);
+    if (StringRef part = own;
+        part.consume_front("\\") ||
+        (part.consume_front("<") && part.consume_back(">")))
+      literals.insert(part);
+  }
+  for (StringRef node : literals) {
     std::string literal = "\"";
     llvm::raw_string_ostream os(literal);
     llvm::printEscapedString(node, os);
@@ -131,8 +136,6 @@ bool compiler::comesFrom(StringRef text, StringRef name) {
         break;
       at = end;
     }
-    if (node == name)
-      break;
   }
   return false;
 }

@@ -29,10 +29,8 @@ struct LocationName {
   bool isGradient = false;    // fused<"gradient">["/c1/Conv"]
   bool isInitializer = false; // fused<"initializer">["c1.weight"]
 
-  /// As kernels are named: "NODE" or "grad(NODE)".
+  /// As kernels are named (ir/Provenance.h): "NODE", "grad(NODE)", "<loss>".
   std::string provenance() const;
-  /// As the page names it: a part of the step is in angle brackets.
-  std::string shown() const;
 };
 
 /// The names in the text of one location, "loc(...)", in order.

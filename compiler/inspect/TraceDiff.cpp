@@ -7,6 +7,8 @@
 
 #include "compiler/base/Text.h"
 #include "compiler/inspect/LineDiff.h"
+#include "compiler/inspect/LocationText.h"
+#include "ir/Provenance.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -111,18 +113,12 @@ TraceDifference compiler::diffTraces(const Trace &a, const Trace &b) {
 // The graph in the text of a trace
 //===----------------------------------------------------------------------===//
 
-// The names in quotes in a location, joined by commas.
+// The names in a location, joined by commas.
 static std::string namesIn(StringRef location) {
   std::string names;
-  for (size_t at = location.find('"'); at != StringRef::npos;) {
-    size_t end = location.find('"', at + 1);
-    if (end == StringRef::npos)
-      break;
-    // fused<"gradient">[..] says what the names are.
-    if (at == 0 || location[at - 1] != '<')
-      names += (names.empty() ? "" : ",") + location.slice(at + 1, end).str();
-    at = location.find('"', end + 1);
-  }
+  for (const LocationName &name : namesInLocation(location))
+    names += (names.empty() ? "" : ",") +
+             (name.isPart ? ir::partName(name.name) : name.name);
   return names;
 }
 

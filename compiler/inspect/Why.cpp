@@ -123,7 +123,10 @@ std::string WhyIndex::whyNotComputed(StringRef node) const {
   StringRef of = ir::nodeOfName(node);
   if (of != node && isComputed(of))
     return "the program computes no gradient of " + quoted(of.str());
-  return "the program has no node " + name;
+  std::string part = ir::partName(node),
+              none = "the program has no node " + name;
+  return isComputed(part) ? none + ", but a part of the step " + quoted(part)
+                          : none;
 }
 
 std::string WhyIndex::whyUnknown(StringRef node) const {

@@ -131,9 +131,9 @@ void Reader::readBody(StringRef body, unsigned self) {
   if (lastLocation != StringRef::npos)
     for (const LocationName &name :
          namesInLocation(body.substr(lastLocation))) {
-      std::string shown = name.shown();
-      if (!llvm::is_contained(ops[self].nodes, shown))
-        ops[self].nodes.push_back(std::move(shown));
+      std::string text = name.provenance();
+      if (!llvm::is_contained(ops[self].nodes, text))
+        ops[self].nodes.push_back(std::move(text));
     }
   ops[self].text = std::move(text);
 }

@@ -24,12 +24,6 @@ function nodeOfName(name) {
   return name.startsWith('grad(') && name.endsWith(')') ? name.slice(5, -1) : name;
 }
 
-// A name as people read it: that of a part of a training step, "<optimizer>" or
-// "grad(<loss>)" here, without its brackets.
-function readable(name) {
-  return name.replace(/^(grad\()?<(loss|loss_scale|clip|optimizer|ema)>(\)?)$/, '$1$2$3');
-}
-
 // One op in one version of a symbol. `operands` are [op's id, number] for each
 // "%" of the text; a negative number is a block argument.
 class Op {
@@ -348,10 +342,10 @@ class Plan {
     const target = name ? name[1] || name[2] : op.kind.replace(/^exec\./, '');
     const more = op.computes.length > 1 ? ` +${op.computes.length - 1}` : '';
     const command = {op, index, target, reads: [], writes: [],
-                     name: name ? target : `${target} ${op.computes.map(readable).join(', ')}`,
+                     name: name ? target : `${target} ${op.computes.join(', ')}`,
                      body: op.kind === 'exec.scan' && symbol ? symbol[1] || symbol[2] : '', // the program of each trip
                      trips: Number(/ trips (\d+)/.exec(op.text)?.[1] ?? 1),
-                     label: name ? target : `${target} ${readable(op.computes[0] || '')}${more}`};
+                     label: name ? target : `${target} ${op.computes[0] || ''}${more}`};
     op.operands.forEach(([id], k) => {
       const buffer = this.buffers.get(id);
       if (!buffer)

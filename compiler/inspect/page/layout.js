@@ -121,7 +121,7 @@ function textWidth(text, isBold) {
 function captionOf(node) {
   if (node.isGroup && !node.isKernel)
     return `${node.count} ops`;
-  const name = readable(node.nodes[0] || '');
+  const name = node.nodes[0] || '';
   const short = name.split('/').filter(Boolean).pop() || '';
   const text = short.length > 26 ? short.slice(0, 25) + '\u2026' : short;
   return node.nodes.length > 1 ? `${text} +${node.nodes.length - 1}` : text;

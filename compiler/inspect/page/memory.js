@@ -147,7 +147,7 @@ class MemoryChart {
       context.lineWidth = isSelected ? 2.5 : 0.5;
       context.strokeRect(x, y, w, h);
       if (h >= 12 && w >= 40) {
-        const full = readable(buffer.computes[0] || buffer.type), node = nodeOfName(full);
+        const full = buffer.computes[0] || buffer.type, node = nodeOfName(full);
         const short = shown(node.split('/').filter(Boolean).slice(-2).join('/'));
         const name = node === full ? short : `grad(${short})`;
         context.fillStyle = '#fff';

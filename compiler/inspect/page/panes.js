@@ -31,7 +31,7 @@ function shown(text) {
 }
 
 // The name of a node, of a gradient or of a part of a step.
-function nodeText(name) { return shown(readable(name)); }
+function nodeText(name) { return shown(name); }
 
 function showTooltip(text, x, y) {
   const tip = byId('tooltip');

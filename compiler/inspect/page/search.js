@@ -43,7 +43,7 @@ class Search {
     for (const leaf of side.graph.leaves) {
       leaf.nodes.forEach(name => seen.add(name));
       const computes = namesOf(leaf);
-      const rank = computes.some(name => readable(name).toLowerCase().includes(text)) ? 0 : leaf.label.toLowerCase().includes(text) ? 1
+      const rank = computes.some(name => name.toLowerCase().includes(text)) ? 0 : leaf.label.toLowerCase().includes(text) ? 1
         : leaf.op && leaf.op.text.toLowerCase().includes(text) ? 2 : -1;
       if (rank >= 0)
         found.push({rank, label: leaf.label, names: computes.slice(0, 4).map(nodeText).join(', '), go: () => this.app.select(side, leaf)});
@@ -56,7 +56,7 @@ class Search {
             found.push({rank: 3, label: command.target, names: plan.placeOf(command.index), go: () => this.app.selectCommand(plan, command)});
     found.sort((a, b) => a.rank - b.rank);
     for (const [name, number] of side.program.removals())
-      if (!seen.has(name) && readable(name).toLowerCase().includes(text))
+      if (!seen.has(name) && name.toLowerCase().includes(text))
         found.push({label: nodeText(name), names: number < 0 ? 'not in this graph' : `removed by ${number} ${side.program.steps[number].pass}`, go: () => this.app.selectNode(name)});
     for (const {label, names, go} of found.slice(0, 60)) {
       const item = element('li', {role: 'option'}, element('b', {}, label), element('span', {class: 'faint'}, '  ' + names));

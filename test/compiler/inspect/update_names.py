@@ -13,8 +13,6 @@ import json
 import subprocess
 import sys
 
-PARTS = {"optimizer", "clip", "loss", "loss_scale"}
-
 
 def main():
     model, slots, *options = sys.argv[1:]
@@ -23,7 +21,7 @@ def main():
     step = next(program for program in plan if program["name"] == "step")
     updates = 0
     for command in step["commands"]:
-        parameters = [n for n in command["nodes"] if not n.startswith(("/", "grad(")) and n not in PARTS]
+        parameters = [n for n in command["nodes"] if not n.startswith(("/", "grad(", "<"))]
         written = len([w for w in command["writes"] if w["space"] == "state"])
         # The step count is a state, too.
         if written // (1 + int(slots)) != len(parameters):
