@@ -6,6 +6,7 @@
 #include "compiler/driver/Lock.h"
 
 #include "compiler/base/Text.h"
+#include "runtime/base/ByteRanges.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -46,9 +47,9 @@ std::string compiler::makeTable(const Options &options,
 
 /// Members of a manifest that are results of the compilation, not settings.
 static bool isResult(StringRef name) {
-  return llvm::is_contained({"sinter", "runtime", "kernels", "kernel_hashes",
-                             "kernel_flops", "placement", "contracts",
-                             "rows_mixed_by"},
+  return llvm::is_contained({"runtime", "sinter", "kernels", "kernel_hashes",
+                             "kernel_flops", rt::kKernelAccesses, "placement",
+                             "contracts", "rows_mixed_by"},
                             name);
 }
 

@@ -13,7 +13,9 @@
 #include "compiler/base/Text.h"
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
+#include "passes/AccessedBytes.h"
 #include "passes/Flops.h"
+#include "runtime/base/ByteRanges.h"
 
 #include "sinter/program_names.h"
 
@@ -189,6 +191,23 @@ static json::Object kernelFlops(exec::KernelOp kernel) {
   return object;
 }
 
+/// Of which buffers a launch reads only a part: [{"read": 0, "bytes_read":
+/// 64}].
+static json::Array kernelAccesses(exec::KernelOp kernel) {
+  json::Array list;
+  for (const passes::AccessLimit &limit :
+       passes::accessLimits(kernel.getBody().front())) {
+    json::Object entry{{"read", limit.argument},
+                       {"bytes_read", limit.bytesRead}};
+    if (limit.result) {
+      entry["write"] = *limit.result;
+      entry["bytes_written"] = limit.bytesWritten;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 std::string
 compiler::makeManifest(const Options &options, const CompileState &state,
                        const passes::Target &target,
@@ -230,15 +249,19 @@ compiler::makeManifest(const Options &options, const CompileState &state,
   for (const passes::ProgramDevice &device : devices)
     if (std::string name = device.target->assembler().name; !name.empty())
       manifest["assembler"] = name;
-  json::Object kernels, hashes, flops;
+  json::Object kernels, hashes, flops, accesses;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());
     hashes[kernel.getSymName()] = kernelHash(kernel);
     flops[kernel.getSymName()] = kernelFlops(kernel);
+    if (json::Array own = kernelAccesses(kernel); !own.empty())
+      accesses[kernel.getSymName()] = std::move(own);
   }
   manifest["kernels"] = std::move(kernels);
   manifest["kernel_hashes"] = std::move(hashes);
   manifest["kernel_flops"] = std::move(flops);
+  if (!accesses.empty())
+    manifest[rt::kKernelAccesses] = std::move(accesses);
   manifest["placement"] = placementJson(module, options, target.firstDevice());
   manifest["contracts"] = realisedContracts(module);
   std::string result;

@@ -9,6 +9,7 @@
 #include "compiler/inspect/ArtifactFacts.h"
 #include "compiler/inspect/CommandDiff.h"
 #include "ir/Provenance.h"
+#include "runtime/base/ByteRanges.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -229,8 +230,9 @@ private:
     std::vector<StringRef> keys;
     for (auto &[key, value] : object)
       if (!llvm::is_contained({"runtime", "precision_plan", "kernels",
-                               "kernel_hashes", "kernel_flops", "placement",
-                               "contracts", "name", "target"},
+                               "kernel_hashes", "kernel_flops",
+                               rt::kKernelAccesses, "placement", "contracts",
+                               "name", "target"},
                               StringRef(key)))
         keys.push_back(key);
     llvm::sort(keys);

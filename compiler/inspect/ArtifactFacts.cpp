@@ -6,7 +6,6 @@
 #include "compiler/inspect/ArtifactFacts.h"
 
 #include "compiler/base/Text.h"
-#include "runtime/base/ByteRanges.h"
 #include "runtime/base/NumberText.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -119,11 +118,37 @@ std::string compiler::arenaText(const sinter_artifact &artifact,
   return parts.empty() ? text : text + " (" + parts + ")";
 }
 
-CommandBytes compiler::commandBytes(const sinter_command &command) {
-  const sinter_slice *begin = command.slices,
-                     *written = begin + command.numReads,
-                     *end = begin + command.numSlices;
-  return {rt::unionBytes(begin, written), rt::unionBytes(written, end)};
+static rt::AccessLimit accessLimit(const json::Object &entry) {
+  auto number = [&](StringRef name) {
+    return static_cast<uint64_t>(entry.getInteger(name).value_or(0));
+  };
+  rt::AccessLimit limit{static_cast<uint32_t>(number("read")),
+                        number("bytes_read"), std::nullopt,
+                        number("bytes_written")};
+  if (entry.get("write"))
+    limit.write = static_cast<uint32_t>(number("write"));
+  return limit;
+}
+
+CommandBytes::CommandBytes(const sinter_artifact &artifact)
+    : limits_(artifact.numKernels) {
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *table = manifest.getObject(rt::kKernelAccesses);
+  for (auto [i, limits] : llvm::enumerate(limits_)) {
+    const json::Value *value =
+        kernelEntry(table, artifact, artifact.kernels[i].name);
+    const json::Array *list = value ? value->getAsArray() : nullptr;
+    for (const json::Value &each : list ? *list : json::Array())
+      if (const json::Object *entry = each.getAsObject())
+        limits.push_back(accessLimit(*entry));
+  }
+}
+
+rt::AccessedBytes CommandBytes::of(const sinter_command &command) const {
+  const bool isLaunch = command.kind == SINTER_CMD_LAUNCH &&
+                        command.launch.kernel < limits_.size();
+  return isLaunch ? rt::accessedBytes(command, limits_[command.launch.kernel])
+                  : rt::accessedBytes(command);
 }
 
 // The bytes of the blocks that hold the states, summed over all places.
@@ -310,6 +335,13 @@ json::Object compiler::manifestOf(const sinter_artifact &artifact) {
   }
   json::Object *object = manifest->getAsObject();
   return object ? std::move(*object) : json::Object();
+}
+
+std::string compiler::cpuOf(const sinter_artifact &artifact,
+                            const std::string &machine) {
+  const json::Object manifest = manifestOf(artifact);
+  StringRef name = manifest.getString("mcpu").value_or("");
+  return name.empty() || name == "native" ? machine : name.str();
 }
 
 const json::Value *compiler::kernelEntry(const json::Object *table,

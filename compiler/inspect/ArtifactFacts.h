@@ -10,6 +10,7 @@
 #define SINTER_COMPILER_INSPECT_ARTIFACTFACTS_H
 
 #include "compiler/inspect/JsonText.h"
+#include "runtime/base/ByteRanges.h"
 #include "sinter/abi.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/MapVector.h"
@@ -71,13 +72,16 @@ std::string arenaText(const sinter_artifact &artifact,
 /// The bytes of the blocks that hold the states, summed over all places.
 uint64_t stateBytes(const sinter_artifact &artifact);
 
-/// The bytes that a command reads and those that it writes, each once: slices
-/// of one buffer may overlap, as the operands of attention in a packed tensor
-/// do. Bytes that it reads and writes count in both.
-struct CommandBytes {
-  uint64_t read = 0, written = 0;
+/// The bytes that commands read and write.
+class CommandBytes {
+public:
+  explicit CommandBytes(const sinter_artifact &artifact);
+  /// Of one trip.
+  rt::AccessedBytes of(const sinter_command &command) const;
+
+private:
+  std::vector<std::vector<rt::AccessLimit>> limits_; // by kernel
 };
-CommandBytes commandBytes(const sinter_command &command);
 
 /// Whether it counts as a contraction: products, convolutions and attention.
 bool isContraction(uint32_t kind);
@@ -88,6 +92,10 @@ uint32_t contractionDtype(const sinter_command &command);
 
 /// The manifest; empty if it is not a JSON object.
 llvm::json::Object manifestOf(const sinter_artifact &artifact);
+
+/// The CPU that a program was compiled for, as --mcpu names it; `machine` if
+/// that is the CPU of the machine that compiled it.
+std::string cpuOf(const sinter_artifact &artifact, const std::string &machine);
 
 /// What a table of the manifest says of a kernel; null if nothing. In a file
 /// for several targets, the kernels of all but the first end in "_TARGET", in

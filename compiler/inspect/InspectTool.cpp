@@ -10,6 +10,7 @@
 #include "compiler/base/Text.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/inspect/ArtifactFacts.h"
 #include "compiler/inspect/ArtifactImage.h"
 #include "compiler/inspect/ArtifactReport.h"
 #include "compiler/inspect/CheckpointReport.h"
@@ -236,7 +237,7 @@ static int reportArtifacts(const InspectOptions &inspect,
       if (inspect.byTime)
         reportKernelsByTime(
             *artifact, [&](StringRef target) { return options.isHost(target); },
-            options.machine(), json, os);
+            cpuOf(*artifact, options.machine()), json, os);
       else
         report(*artifact, json, os);
     }

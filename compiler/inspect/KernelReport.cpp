@@ -28,6 +28,7 @@ struct KernelUse {
   // Of all calls.
   KernelFlops flops;
   double bytesRead = 0, bytesWritten = 0, seconds = 0;
+  bool isTimed = true; // false: the limits of its device are unknown
 };
 
 using Uses = llvm::MapVector<StringRef, KernelUse>;
@@ -58,14 +59,16 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
 }
 
 // Adds the work of one command, and its least time if there are peaks.
-static void addWork(const ShownCommand &command, const KernelFlops &flops,
-                    const MachinePeaks *peaks, KernelUse &use) {
-  CommandBytes bytes = commandBytes(command);
+static void addWork(const ShownCommand &command, rt::AccessedBytes bytes,
+                    const KernelFlops &flops, const MachinePeaks *peaks,
+                    KernelUse &use) {
   bytes.read *= command.trips;
   bytes.written *= command.trips;
   use.bytesRead += bytes.read;
   use.bytesWritten += bytes.written;
   use.flops += flops;
+  if (peaks && !peaks->isKnown())
+    use.isTimed = false;
   if (peaks && command.numSlices)
     use.seconds +=
         bestTime(*peaks, bytes.read + bytes.written, flops).best(*peaks);
@@ -78,6 +81,7 @@ using Peaks = std::vector<MachinePeaks>;
 static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
   const json::Object manifest = manifestOf(artifact);
   const json::Object *kinds = manifest.getObject("kernels");
+  const CommandBytes bytesOf(artifact);
   Uses uses;
   for (const sinter_entry &entry : entries(artifact))
     for (const auto &[command, flops] :
@@ -93,7 +97,7 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
         use.kernel = &artifact.kernels[command.launch.kernel];
       use.calls += command.trips;
       use.callsOfEntry[entry.name] += command.trips;
-      addWork(command, flops,
+      addWork(command, bytesOf.of(command), flops,
               peaks.empty() ? nullptr
                             : &peaks[artifact.numPlaces ? command.place : 0],
               use);
@@ -118,7 +122,8 @@ static json::Object useJson(StringRef name, const KernelUse &use,
       {"nodes", std::move(nodes)},   {"flops", use.flops.total()},
       {"bytes_read", use.bytesRead}, {"bytes_written", use.bytesWritten}};
   if (hasTimes)
-    object["best_us"] = 1e6 * use.seconds;
+    object["best_us"] =
+        use.isTimed ? json::Value(1e6 * use.seconds) : json::Value(nullptr);
   if (use.kernel) {
     object["grid"] = json::Array(use.kernel->grid);
     object["block"] = json::Array(use.kernel->block);
@@ -131,8 +136,10 @@ static void printUse(StringRef name, const KernelUse &use, bool hasTimes,
                      llvm::raw_ostream &os) {
   os << llvm::left_justify(shown(name), 40) << " "
      << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls);
-  if (hasTimes)
+  if (hasTimes && use.isTimed)
     os << llvm::format("%9.3g us ", 1e6 * use.seconds);
+  else if (hasTimes)
+    os << "  unknown    ";
   os << llvm::format("%8.3g FLOPs ", use.flops.total())
      << llvm::right_justify(rt::bytesText(use.bytesRead + use.bytesWritten), 10)
      << "  " << (use.kernel ? launchText(*use.kernel) : "")
@@ -161,7 +168,11 @@ static void report(const sinter_artifact &artifact, const Peaks &peaks,
     all += use.flops;
   std::set<std::string> shownSources;
   for (const MachinePeaks &own : peaks)
-    if (shownSources.insert(own.source).second)
+    if (!shownSources.insert(own.source).second)
+      continue;
+    else if (!own.isKnown())
+      os << "times at best: " << shown(own.source) << "\n";
+    else
       os << llvm::format("times at best, at %.4g GB/s and ",
                          own.bytesPerSecond / 1e9)
          << ratesText(ratesOf(own, all)) << ", " << own.source << "\n";

@@ -277,12 +277,11 @@ static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
 }
 
 static int print(const Request &request, const Options &options,
-                 llvm::ArrayRef<KernelView> views) {
+                 const std::string &cpu, llvm::ArrayRef<KernelView> views) {
   std::map<std::string, MachinePeaks> peaks;
   for (const KernelView &view : views)
     if (!peaks.count(view.target))
-      peaks[view.target] =
-          machinePeaks(options.isHost(view.target), options.machine());
+      peaks[view.target] = machinePeaks(options.isHost(view.target), cpu);
   return printReport(options, [&](llvm::raw_ostream &os) {
     json::Array list;
     for (auto [i, view] : llvm::enumerate(views))
@@ -351,5 +350,6 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
     if (view.kernel)
       countCode(program, view, request.forms);
   }
-  return print(request, options, views);
+  return print(request, options, cpuOf(*program.artifact, options.machine()),
+               views);
 }

@@ -30,8 +30,8 @@ static std::string targetOf(const sinter_artifact &artifact,
 }
 
 static void addUse(const sinter_artifact &artifact,
-                   const sinter_command &command, const uint8_t *dtypes,
-                   KernelView &view) {
+                   const sinter_command &command, const CommandBytes &bytesOf,
+                   const uint8_t *dtypes, KernelView &view) {
   view.target = targetOf(artifact, command);
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     bool isRead = i < command.numReads;
@@ -41,7 +41,7 @@ static void addUse(const sinter_artifact &artifact,
             (dtypes ? std::string(dtypeName(dtypes[i])) + " " : "") +
             std::to_string(bytes) + " B";
   }
-  CommandBytes bytes = commandBytes(command);
+  const rt::AccessedBytes bytes = bytesOf.of(command);
   view.bytesRead = bytes.read;
   view.bytesWritten = bytes.written;
 }
@@ -52,6 +52,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
   std::map<std::string, KernelFlops> flops = kernelFlops(artifact);
   llvm::MapVector<StringRef, KernelView> views;
   std::map<std::string, std::set<StringRef>> known;
+  const CommandBytes bytesOf(artifact);
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact))
     for (const ShownCommand &command : commands(entry)) {
@@ -66,7 +67,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
         view.kind = kernelText(kinds, artifact, name, "kernel");
         view.flops = flops[view.name];
         view.kernel = &artifact.kernels[command.launch.kernel];
-        addUse(artifact, command, own, view);
+        addUse(artifact, command, bytesOf, own, view);
       }
       view.commands.emplace_back(entry.name, command.index);
       llvm::SmallVector<StringRef> nodes;
@@ -83,6 +84,7 @@ std::vector<KernelView> compiler::kernelViews(const sinter_artifact &artifact) {
 
 std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
   std::vector<KernelView> list;
+  const CommandBytes bytesOf(artifact);
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact))
     for (const ShownCommand &command : commands(entry)) {
@@ -94,7 +96,7 @@ std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
       KernelView view;
       view.kind = commandName(command.kind);
       view.name = std::string(entry.name) + " command " + command.number();
-      addUse(artifact, command, own, view);
+      addUse(artifact, command, bytesOf, own, view);
       view.commands.emplace_back(entry.name, command.index);
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
@@ -183,6 +185,10 @@ static double intensity(const KernelView &view) {
 
 static void printTimes(const KernelView &view, const MachinePeaks &peaks,
                        llvm::raw_ostream &os) {
+  if (!peaks.isKnown()) {
+    os << "best     unknown: " << shown(peaks.source) << "\n";
+    return;
+  }
   BestTime time = view.best(peaks);
   os << "best     "
      << llvm::format("%.3g us, bound by %s: memory %.3g us (%.4g GB/s), "
@@ -257,6 +263,8 @@ static json::Array textsJson(llvm::ArrayRef<std::string> texts) {
 
 static json::Object timesJson(const KernelView &view,
                               const MachinePeaks &peaks) {
+  if (!peaks.isKnown())
+    return json::Object{{"best_us", nullptr}, {"source", peaks.source}};
   BestTime time = view.best(peaks);
   const std::vector<std::pair<std::string, double>> rates =
       ratesOf(peaks, view.flops);

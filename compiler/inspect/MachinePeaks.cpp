@@ -23,6 +23,7 @@
 
 using namespace sinter;
 using namespace sinter::compiler;
+using llvm::StringRef;
 
 using Clock = std::chrono::steady_clock;
 
@@ -55,12 +56,11 @@ namespace {
 typedef float Vector __attribute__((vector_size(64)));
 } // namespace
 
-// Independent multiply-adds of vectors, as many as hide their latency. The
-// clones use what the CPU has. Returns a value that depends on all of them.
+// Independent multiply-adds of vectors, as many as hide their latency. Returns
+// a value that depends on all of them.
 constexpr int kChains = 12, kLanes = 16;
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static float
-multiplyAdds(int64_t rounds, float seed) {
+__attribute__((always_inline)) static inline float
+multiplyAddsOf(int64_t rounds, float seed) {
   Vector sums[kChains], factor, term;
   for (int lane = 0; lane < kLanes; ++lane) {
     factor[lane] = 0.5f;
@@ -77,6 +77,38 @@ multiplyAdds(int64_t rounds, float seed) {
     for (int lane = 0; lane < kLanes; ++lane)
       result += sum[lane];
   return result;
+}
+
+namespace {
+// The same with the instructions of a level of the x86-64 psABI.
+struct Level {
+  StringRef name;
+  float (*multiplyAdds)(int64_t rounds, float seed);
+};
+} // namespace
+
+__attribute__((target("arch=x86-64-v4"))) static float
+multiplyAddsOfV4(int64_t rounds, float seed) {
+  return multiplyAddsOf(rounds, seed);
+}
+__attribute__((target("arch=x86-64-v3"))) static float
+multiplyAddsOfV3(int64_t rounds, float seed) {
+  return multiplyAddsOf(rounds, seed);
+}
+static float multiplyAddsOfAll(int64_t rounds, float seed) {
+  return multiplyAddsOf(rounds, seed);
+}
+
+// The highest level first.
+static constexpr Level kLevels[] = {{"x86-64-v4", multiplyAddsOfV4},
+                                    {"x86-64-v3", multiplyAddsOfV3},
+                                    {"x86-64-v2", multiplyAddsOfAll},
+                                    {"x86-64", multiplyAddsOfAll}};
+
+static bool runsHere(StringRef level) {
+  return level == "x86-64-v4"   ? __builtin_cpu_supports("x86-64-v4")
+         : level == "x86-64-v3" ? __builtin_cpu_supports("x86-64-v3")
+                                : true;
 }
 
 // The best of some runs: a neighbour on the machine only makes it slower.
@@ -97,20 +129,25 @@ static double addBf16(const rt::CpuRates &rates, MachinePeaks &peaks) {
   return times;
 }
 
-static MachinePeaks measureCpu() {
+// With the instructions of `level`; "": with all that this machine has.
+static MachinePeaks measureCpu(StringRef level) {
+  const Level *code = llvm::find_if(kLevels, [&](const Level &each) {
+    return level.empty() ? runsHere(each.name) : each.name == level;
+  });
   unsigned threads =
       std::max(1u, llvm::hardware_concurrency().compute_thread_count());
   constexpr int64_t kRounds = 1 << 18;
   std::vector<float> results(threads);
   double seconds = bestOf(4, [&] {
     return onThreads(threads, [&](unsigned i) {
-      results[i] = multiplyAdds(kRounds, 1.0f + i);
+      results[i] = code->multiplyAdds(kRounds, 1.0f + i);
     });
   });
   MachinePeaks peaks;
   peaks.flopsPerSecond =
       2.0 * kRounds * kChains * kLanes * threads / std::max(seconds, 1e-9);
-  const double times = addBf16(rt::hostCpuRates(), peaks);
+  // No level has the units for products of bf16.
+  const double times = level.empty() ? addBf16(rt::hostCpuRates(), peaks) : 1.0;
   // More than the last cache of most machines gives to one process.
   size_t size = (size_t(96) << 20) / threads;
   std::vector<std::vector<char>> from(threads), to(threads);
@@ -129,6 +166,7 @@ static MachinePeaks measureCpu() {
   peaks.source =
       "measured on this machine, " + std::to_string(threads) +
       (threads == 1 ? " thread" : " threads") +
+      (level.empty() ? "" : " with the instructions of " + level.str()) +
       (times > 1
            ? llvm::formatv("; products of bfloat16 {0:F1} times as fast", times)
                  .str()
@@ -150,8 +188,17 @@ static MachinePeaks recordedPeaks(const rt::RecordedCpu &cpu) {
 
 MachinePeaks compiler::machinePeaks(bool isHost, const std::string &mcpu) {
   if (isHost) {
-    const rt::RecordedCpu *cpu = rt::recordedCpu(mcpu);
-    return cpu ? recordedPeaks(*cpu) : measureCpu();
+    if (mcpu.empty() || mcpu == "native")
+      return measureCpu("");
+    if (const rt::RecordedCpu *cpu = rt::recordedCpu(mcpu))
+      return recordedPeaks(*cpu);
+    if (llvm::any_of(kLevels, [&](const Level &level) {
+          return level.name == mcpu && runsHere(mcpu);
+        }))
+      return measureCpu(mcpu);
+    MachinePeaks unknown;
+    unknown.source = "the limits of " + mcpu + " are unknown here";
+    return unknown;
   }
   return {4.3e12, 67e12,    {{"float16", 790e12}, {"bfloat16", 790e12}},
           1.3e-6, 50 << 20, "stated for an H200"};
@@ -177,6 +224,8 @@ MachinePeaks::rateOf(const std::string &dtype) const {
 
 BestTime compiler::bestTime(const MachinePeaks &peaks, double bytes,
                             const KernelFlops &flops) {
+  if (!peaks.isKnown())
+    return {};
   double arithmetic = flops.other / peaks.flopsPerSecond;
   for (auto &[dtype, count] : flops.contractions)
     arithmetic += count / peaks.rateOf(dtype).second;

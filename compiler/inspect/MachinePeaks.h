@@ -20,13 +20,18 @@ struct MachinePeaks {
   double cacheBytes = 0;       // of the largest cache; what fits is faster
   std::string source;          // what these are the figures of
 
+  /// False if nothing but `source` is set, which says why.
+  bool isKnown() const { return bytesPerSecond > 0; }
+
   /// The type in which contractions of `dtype` are multiplied, and its rate.
   std::pair<std::string, double> rateOf(const std::string &dtype) const;
 };
 
 /// Of the host: measured on all cores, in some 0.1 s; if `mcpu` is the name of
-/// a CPU (RecordedCpus.h), the recorded figures of all its cores. Of GPUs,
-/// simulated ones too: stated figures of an H200.
+/// a CPU (RecordedCpus.h), the recorded figures of all its cores; if it is a
+/// level such as x86-64-v3, measured with its instructions alone. Unknown of
+/// CPUs without recorded figures and of levels that this machine does not have.
+/// Of GPUs, simulated ones too: stated figures of an H200.
 MachinePeaks machinePeaks(bool isHost, const std::string &mcpu = "");
 
 struct BestTime {
@@ -37,7 +42,7 @@ struct BestTime {
   const char *bound(const MachinePeaks &peaks) const;
 };
 
-/// The least time for this work.
+/// The least time for this work; 0 if the limits are unknown.
 BestTime bestTime(const MachinePeaks &peaks, double bytes,
                   const KernelFlops &flops);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,15 +36,54 @@ inline uint64_t unionBytes(std::vector<ByteRange> ranges) {
   return bytes;
 }
 
-/// The same of slices of abi.h, from `begin` to `end` - 1.
-template <class Slice>
-uint64_t unionBytes(const Slice *begin, const Slice *end) {
-  std::vector<ByteRange> ranges;
-  for (const Slice *slice = begin; slice != end; ++slice)
-    ranges.push_back({{slice->space, slice->index},
-                      slice->offsetBytes,
-                      slice->offsetBytes + slice->sizeBytes});
-  return unionBytes(std::move(ranges));
+/// The table of the manifest with the limits of kernels by their names:
+/// [{"read", "bytes_read"}, {"read", "bytes_read", "write", "bytes_written"}].
+inline constexpr const char *kKernelAccesses = "kernel_accesses";
+
+/// The most bytes that a kernel reads of one of its buffers, and writes if a
+/// result is in the same one (passes/AccessedBytes.h).
+struct AccessLimit {
+  uint32_t read; // a place among the slices that are read
+  uint64_t bytesRead;
+  std::optional<uint32_t> write; // a place among those that are written
+  uint64_t bytesWritten;
+};
+
+struct AccessedBytes {
+  uint64_t read = 0, written = 0;
+};
+
+/// The bytes that a command of abi.h reads and those that it writes, each once:
+/// slices of one buffer may overlap, as the operands of attention in a packed
+/// tensor do. Bytes that it reads and writes count in both. `limits`: of its
+/// kernel.
+template <class Command>
+AccessedBytes accessedBytes(const Command &command,
+                            const std::vector<AccessLimit> &limits = {}) {
+  const auto *slices = command.slices;
+  std::vector<ByteRange> reads, writes;
+  for (uint32_t i = 0; i < command.numSlices; ++i)
+    (i < command.numReads ? reads : writes)
+        .push_back({{slices[i].space, slices[i].index},
+                    slices[i].offsetBytes,
+                    slices[i].offsetBytes + slices[i].sizeBytes});
+  AccessedBytes limited;
+  for (const AccessLimit &limit : limits) {
+    if (limit.read >= reads.size() ||
+        (limit.write && (*limit.write >= writes.size() ||
+                         reads[limit.read] != writes[*limit.write])))
+      continue;
+    auto take = [](ByteRange &range, uint64_t bytes) {
+      bytes = std::min(bytes, range.end - range.begin);
+      range.end = range.begin;
+      return bytes;
+    };
+    limited.read += take(reads[limit.read], limit.bytesRead);
+    if (limit.write)
+      limited.written += take(writes[*limit.write], limit.bytesWritten);
+  }
+  return {unionBytes(std::move(reads)) + limited.read,
+          unionBytes(std::move(writes)) + limited.written};
 }
 
 } // namespace sinter::rt

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/harness/CommandTimes.h"
 
-#include "runtime/base/ByteRanges.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 
@@ -138,6 +137,37 @@ std::string CommandTimes::traceEvents() const {
 // The table
 //===----------------------------------------------------------------------===//
 
+// What the manifest says of the kernel of a launch. In a file for several
+// targets, the kernels of all but the first end in "_TARGET", in the manifest
+// they do not.
+std::vector<AccessLimit>
+CommandTimes::limitsOf(const sinter_command &command) const {
+  if (command.kind != SINTER_CMD_LAUNCH)
+    return {};
+  std::string name = kernelName(command);
+  auto found = accesses_.find(name);
+  if (const std::string end = std::string("_") + artifact_.target;
+      found == accesses_.end() && name.ends_with(end))
+    found = accesses_.find(name.substr(0, name.size() - end.size()));
+  return found == accesses_.end() ? std::vector<AccessLimit>() : found->second;
+}
+
+void CommandTimes::readLimits() {
+  const auto manifest = nlohmann::json::parse(artifact_.manifest, nullptr,
+                                              /*allow_exceptions=*/false);
+  if (!manifest.is_object() || !manifest.contains(kKernelAccesses))
+    return;
+  for (const auto &[kernel, list] : manifest[kKernelAccesses].items())
+    for (const auto &entry : list) {
+      AccessLimit limit{entry.value("read", 0u),
+                        entry.value("bytes_read", uint64_t(0)), std::nullopt,
+                        entry.value("bytes_written", uint64_t(0))};
+      if (entry.contains("write"))
+        limit.write = entry.value("write", 0u);
+      accesses_[kernel].push_back(limit);
+    }
+}
+
 std::vector<CommandTimes::Row>
 CommandTimes::rows(const Ceilings &ceilings,
                    const FlopsOfEntry &flopsOf) const {
@@ -153,10 +183,7 @@ CommandTimes::rows(const Ceilings &ceilings,
       const sinter_command &command = *line.command;
       if (command.kind == SINTER_CMD_SCAN)
         continue; // its commands have the time
-      const sinter_slice *slices = command.slices,
-                         *writes = slices + command.numReads;
-      const uint64_t read = unionBytes(slices, writes),
-                     written = unionBytes(writes, slices + command.numSlices);
+      const auto [read, written] = accessedBytes(command, limitsOf(command));
       const auto totalNs = static_cast<double>(line.totalNs);
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
@@ -242,8 +269,9 @@ std::string CommandTimes::table(const Ceilings &ceilings,
   return text;
 }
 
-std::string CommandTimes::json(const Ceilings &ceilings,
-                               const FlopsOfEntry &flopsOf) const {
+std::string
+CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
+                   std::optional<std::pair<int64_t, int64_t>> steps) const {
   nlohmann::json list = nlohmann::json::array();
   for (const Row &row : rows(ceilings, flopsOf)) {
     const sinter_command &command = *row.line->command;
@@ -267,6 +295,10 @@ std::string CommandTimes::json(const Ceilings &ceilings,
     list.push_back(std::move(each));
   }
   Json object;
+  if (steps) {
+    object["first_step"] = steps->first;
+    object["last_step"] = steps->second;
+  }
   object["commands"] = std::move(list);
   if (ceilings.copyGBps > 0) {
     object["copy_gb_per_s"] = ceilings.copyGBps;

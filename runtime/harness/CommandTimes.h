@@ -9,12 +9,14 @@
 #ifndef SINTER_RUNTIME_HARNESS_COMMANDTIMES_H
 #define SINTER_RUNTIME_HARNESS_COMMANDTIMES_H
 
+#include "runtime/base/ByteRanges.h"
 #include "runtime/device/Ceilings.h"
 #include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/Profile.h"
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +27,9 @@ namespace sinter::rt {
 class CommandTimes final : public ProfileSink {
 public:
   /// Of runs of a program that was made from `artifact`, which outlives this.
-  explicit CommandTimes(const sinter_artifact &artifact)
-      : artifact_(artifact) {}
+  explicit CommandTimes(const sinter_artifact &artifact) : artifact_(artifact) {
+    readLimits();
+  }
 
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
@@ -43,8 +46,9 @@ public:
   /// each command is printed with its entry.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
-  std::string json(const Ceilings &ceilings,
-                   const FlopsOfEntry &flopsOf = {}) const;
+  /// `steps`: the first and the last step that were timed, from 1; of JSON.
+  std::string json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf = {},
+                   std::optional<std::pair<int64_t, int64_t>> steps = {}) const;
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
   /// in the row of its stream, in the process of its device. "otherData" names
@@ -83,10 +87,13 @@ private:
   std::vector<Row> rows(const Ceilings &ceilings,
                         const FlopsOfEntry &flopsOf) const;
   std::string deviceOf(uint32_t place) const;
+  void readLimits();
+  std::vector<AccessLimit> limitsOf(const sinter_command &command) const;
 
   const sinter_artifact &artifact_;
   std::vector<Entry> entries_;
   std::vector<Event> events_;
+  std::map<std::string, std::vector<AccessLimit>> accesses_; // by kernel
 };
 
 } // namespace sinter::rt

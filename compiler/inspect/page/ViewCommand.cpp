@@ -141,6 +141,7 @@ static void addWork(const sinter_artifact &artifact, PageProgram &program) {
   };
   const json::Object manifest = manifestOf(artifact);
   const json::Object *kinds = manifest.getObject("kernels");
+  const CommandBytes bytesOf(artifact);
   std::map<std::string, Work> all;
   for (const sinter_entry &entry : entries(artifact))
     for (const auto &[command, flops] :
@@ -155,7 +156,7 @@ static void addWork(const sinter_artifact &artifact, PageProgram &program) {
       Work &work = all[name];
       if (isLaunch)
         work.kind = kernelText(kinds, artifact, name, "kernel");
-      const CommandBytes bytes = commandBytes(command);
+      const rt::AccessedBytes bytes = bytesOf.of(command);
       work.flops += flops.total();
       work.read += static_cast<double>(bytes.read * command.trips);
       work.written += static_cast<double>(bytes.written * command.trips);
