@@ -26,13 +26,13 @@ std::string sinter::rt::durationText(double seconds) {
 }
 
 Progress::Progress(const Options &options)
-    : options_(options), terminal_(::isatty(STDOUT_FILENO) == 1),
+    : options_(options), terminal_(::isatty(::fileno(options.out)) == 1),
       begin_(Clock::now()), lastShown_(begin_),
       lastShownStep_(options.firstStep) {}
 
 void Progress::clearBar() {
   if (barShown_)
-    std::fputs("\r\033[K", stdout);
+    std::fputs("\r\033[K", options_.out);
   barShown_ = false;
 }
 
@@ -40,13 +40,13 @@ void Progress::note(const std::string &line) {
   if (options_.quiet)
     return;
   clearBar();
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+  std::fprintf(options_.out, "%s\n", line.c_str());
+  std::fflush(options_.out);
 }
 
 void Progress::warn(const std::string &line) {
   clearBar();
-  std::fflush(stdout);
+  std::fflush(options_.out);
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
@@ -95,8 +95,8 @@ void Progress::step(int64_t step, float loss) {
                                 std::max<int64_t>(options_.totalSteps, 1));
   std::string bar(static_cast<size_t>(filled), '=');
   bar.resize(width, ' ');
-  std::printf("\r\033[K[%s] %s", bar.c_str(), text.c_str());
-  std::fflush(stdout);
+  std::fprintf(options_.out, "\r\033[K[%s] %s", bar.c_str(), text.c_str());
+  std::fflush(options_.out);
   barShown_ = true;
 }
 
@@ -112,5 +112,5 @@ void Progress::evaluated(int64_t step, const Evaluation &evaluation) {
 
 void Progress::finish() {
   clearBar();
-  std::fflush(stdout);
+  std::fflush(options_.out);
 }

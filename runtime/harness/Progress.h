@@ -12,6 +12,7 @@
 #include "runtime/harness/Session.h"
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 
 namespace sinter::rt {
@@ -20,6 +21,7 @@ class Progress {
 public:
   struct Options {
     bool quiet = false;
+    std::FILE *out = stdout;
     int64_t firstStep = 0, totalSteps = 0; // steps [firstStep, totalSteps)
     int64_t batchesPerEpoch = 1, batch = 1;
   };

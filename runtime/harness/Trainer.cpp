@@ -327,6 +327,7 @@ void Trainer::report() {
   log_.close();
   events_.close();
   text += log_.lostText() + events_.lostText();
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
+  std::FILE *out = options_.json ? stderr : stdout;
+  std::fprintf(out, "%s\n", text.c_str());
+  std::fflush(out);
 }

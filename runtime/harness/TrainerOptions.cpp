@@ -295,8 +295,8 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "ENTRY:NUMBER of the plan)",
        needed, train,
        [&o](std::string_view text) { return setInjection(o, text); }},
-      {"json", "", "print JSON", none, eval | info | plan | doctor | bench,
-       setFlag(o.json)},
+      {"json", "", "print JSON; train: of --profile, other lines go to stderr",
+       none, train | eval | info | plan | doctor | bench, setFlag(o.json)},
       {"quiet", "", "print warnings and errors only", none, train | eval,
        setFlag(o.quiet)},
       {"v", "", "print more details", none, all, setFlag(o.verbose)},
@@ -327,6 +327,9 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
     if (options.logStats && options.logJson.empty())
       return Status::invalid("--log-stats: needs --log-json=FILE");
+    if (options.json && !options.profile)
+      return Status::invalid("--json: needs --profile; --log-json=FILE has one "
+                             "object per step");
     if (options.profile || !options.traceEvents.empty())
       for (auto [name, isOther] :
            {std::pair{"--verify-resume", options.verifyResume.has_value()},

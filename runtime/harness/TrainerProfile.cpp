@@ -67,9 +67,13 @@ void Trainer::reportProfile() {
   if (!ceilings.ok())
     progress_->warn("warning: the limits of the device are not measured: " +
                     ceilings.status().message());
-  std::printf("steps %lld to %lld:\n%s",
-              static_cast<long long>(profileBegin_ + 1),
-              static_cast<long long>(std::min(step_, profileEnd_)),
-              profile_->table(ceilings.ok() ? *ceilings : Ceilings()).c_str());
+  const Ceilings known = ceilings.ok() ? *ceilings : Ceilings();
+  const int64_t first = profileBegin_ + 1, last = std::min(step_, profileEnd_);
+  if (options_.json)
+    std::fputs(profile_->json(known, {}, std::pair(first, last)).c_str(),
+               stdout);
+  else
+    std::printf("steps %lld to %lld:\n%s", static_cast<long long>(first),
+                static_cast<long long>(last), profile_->table(known).c_str());
   std::fflush(stdout);
 }

@@ -55,6 +55,8 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(openLog());
   Progress::Options progress;
   progress.quiet = options_.quiet;
+  if (options_.json) // the profile alone is printed on stdout
+    progress.out = stderr;
   progress.firstStep = step_;
   progress.totalSteps = totalSteps_;
   progress.batchesPerEpoch = order_.batchesPerEpoch();
