@@ -161,41 +161,72 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
 // Plan
 //===----------------------------------------------------------------------===//
 
-// "arena+256..512", "input 0", ...
-static std::string sliceText(const sinter_slice &slice) {
-  std::string text = spaceName(slice.space);
-  if (slice.space == SINTER_SPACE_STATE || slice.space == SINTER_SPACE_INPUT ||
-      slice.space == SINTER_SPACE_OUTPUT || slice.space == SINTER_SPACE_SCAN)
-    text += "[" + std::to_string(slice.index) + "]";
-  return text + "+" + std::to_string(slice.offsetBytes) + ".." +
-         std::to_string(slice.offsetBytes + slice.sizeBytes);
-}
+namespace {
 
-static json::Object sliceJson(const sinter_slice &slice) {
-  return json::Object{{"space", spaceName(slice.space)},
-                      {"index", slice.index},
-                      {"offset", slice.offsetBytes},
-                      {"size", slice.sizeBytes}};
-}
+// How slices of an entry are shown.
+struct Slices {
+  const sinter_artifact &artifact;
+  const sinter_entry &entry;
 
-static json::Array valuesJson(const sinter_scan &scan) {
+  // Of a state "0.weight", or "m/0.weight" of the slot m of a parameter, an
+  // input or an output; "" of other slices.
+  StringRef nameOf(const sinter_slice &slice) const {
+    const uint32_t i = slice.index;
+    switch (slice.space) {
+    case SINTER_SPACE_STATE:
+      return i < artifact.numStates ? artifact.states[i].tensor.name : "";
+    case SINTER_SPACE_INPUT:
+      return i < entry.numInputs ? entry.inputs[i].name : "";
+    case SINTER_SPACE_OUTPUT:
+      return i < entry.numOutputs ? entry.outputs[i].name : "";
+    default:
+      return "";
+    }
+  }
+
+  // "arena+256..512", "state[0.weight]+0..64", ...
+  std::string text(const sinter_slice &slice) const {
+    std::string text = spaceName(slice.space);
+    if (StringRef name = nameOf(slice); !name.empty())
+      text += "[" + shown(name) + "]";
+    else if (slice.space == SINTER_SPACE_SCAN)
+      text += "[" + std::to_string(slice.index) + "]";
+    return text + "+" + std::to_string(slice.offsetBytes) + ".." +
+           std::to_string(slice.offsetBytes + slice.sizeBytes);
+  }
+
+  json::Object json(const sinter_slice &slice) const {
+    json::Object object{{"space", spaceName(slice.space)},
+                        {"index", slice.index},
+                        {"offset", slice.offsetBytes},
+                        {"size", slice.sizeBytes}};
+    if (StringRef name = nameOf(slice); !name.empty())
+      object["name"] = jsonText(name);
+    return object;
+  }
+};
+
+} // namespace
+
+static json::Array valuesJson(const Slices &slices, const sinter_scan &scan) {
   json::Array list;
   for (const sinter_scan_value &value :
        llvm::ArrayRef(scan.values, scan.numValues))
-    list.push_back(json::Object{{"first", sliceJson(value.first)},
-                                {"middle", sliceJson(value.middle)},
-                                {"last", sliceJson(value.last)},
+    list.push_back(json::Object{{"first", slices.json(value.first)},
+                                {"middle", slices.json(value.middle)},
+                                {"last", slices.json(value.last)},
                                 {"stride", value.strideBytes},
                                 {"period", value.period}});
   return list;
 }
 
-static json::Object commandJson(const sinter_artifact &artifact,
+static json::Object commandJson(const Slices &slices,
                                 const ShownCommand &command) {
+  const sinter_artifact &artifact = slices.artifact;
   json::Array reads, writes;
   for (uint32_t i = 0; i < command.numSlices; ++i)
     (i < command.numReads ? reads : writes)
-        .push_back(sliceJson(command.slices[i]));
+        .push_back(slices.json(command.slices[i]));
   json::Object object{{"kind", commandName(command.kind)},
                       {"target", jsonText(targetName(artifact, command))},
                       {"nodes", jsonNodes(command.label)},
@@ -216,12 +247,12 @@ static json::Object commandJson(const sinter_artifact &artifact,
 }
 
 // Adds a command to the list, or to the "body" of the scan that ends it.
-static void addCommand(const sinter_artifact &artifact,
-                       const ShownCommand &command, json::Array &list) {
-  json::Object object = commandJson(artifact, command);
+static void addCommand(const Slices &slices, const ShownCommand &command,
+                       json::Array &list) {
+  json::Object object = commandJson(slices, command);
   if (command.kind == SINTER_CMD_SCAN) {
     object["trips"] = command.scan.params->trips;
-    object["values"] = valuesJson(*command.scan.params);
+    object["values"] = valuesJson(slices, *command.scan.params);
     object["body"] = json::Array();
   }
   if (command.isInScan())
@@ -231,8 +262,9 @@ static void addCommand(const sinter_artifact &artifact,
 }
 
 // "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(", "x64 matmul(".
-static std::string commandText(const sinter_artifact &artifact,
+static std::string commandText(const Slices &slices,
                                const ShownCommand &command) {
+  const sinter_artifact &artifact = slices.artifact;
   std::string text = shown(targetName(artifact, command));
   if (command.isInScan())
     text = "x" + std::to_string(command.trips) + " " + text;
@@ -248,7 +280,7 @@ static std::string commandText(const sinter_artifact &artifact,
     text += (s == command.numReads ? ") -> ("
              : s                   ? ", "
                                    : "") +
-            sliceText(command.slices[s]);
+            slices.text(command.slices[s]);
   return text + (command.numReads == command.numSlices ? ") -> ()" : ")");
 }
 
@@ -257,6 +289,7 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
   json::Array list;
   for (const sinter_entry &entry : entries(artifact)) {
     json::Array entryCommands;
+    const Slices slices{artifact, entry};
     if (!json)
       os << "entry " << shown(entry.name) << ": arena "
          << arenaText(artifact, entry) << ", " << bytesText(entry.unsharedBytes)
@@ -264,11 +297,11 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
          << " live\n";
     for (const ShownCommand &command : commands(entry)) {
       if (json) {
-        addCommand(artifact, command, entryCommands);
+        addCommand(slices, command, entryCommands);
         continue;
       }
       os << llvm::right_justify(command.number(), 5) << "  "
-         << commandText(artifact, command) << "  " << shown(command.label, 200)
+         << commandText(slices, command) << "  " << shown(command.label, 200)
          << "\n";
     }
     json::Object object{{"name", jsonText(entry.name)},
