@@ -87,6 +87,9 @@ private:
   struct Pair {
     const TraceRemark *remark;
     Numbers first = {}, second = {};
+    /// Those that have only a part of a group: rematerialize divided its
+    /// kernel.
+    Numbers parts = {};
 
     /// Whether it is why two commands are not one.
     bool isAbout(size_t a, size_t b) const;
@@ -112,6 +115,9 @@ private:
   bool addPairs(llvm::StringRef nodeA, size_t first, llvm::StringRef nodeB,
                 size_t second, Answer &answer) const;
   void settlePairs();
+  /// What to add to a reason about commands of which some are only parts of the
+  /// kernel that it is about; "" if none is.
+  std::string ofWhole(const Pair &pair, llvm::ArrayRef<size_t> commands) const;
   void addApart(llvm::StringRef entry, const Side &a, const Side &b,
                 Answer &answer) const;
   void addEntry(llvm::StringRef entry, const Side &a, const Side &b,

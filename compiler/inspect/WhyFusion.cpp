@@ -47,7 +47,7 @@ void WhyIndex::settlePairs() {
   // Constants that were copied and ops that became part of others are in no
   // command.
   auto settle = [&](llvm::ArrayRef<unsigned> ops, bool isOfMany,
-                    Numbers &commands) {
+                    Numbers &commands, Numbers &parts) {
     std::vector<unsigned> left;
     llvm::copy_if(ops, std::back_inserter(left),
                   [&](unsigned op) { return holders.contains(op); });
@@ -62,16 +62,18 @@ void WhyIndex::settlePairs() {
       if (commands.empty())
         for (unsigned op : left)
           for (size_t command : holders[op])
-            if (std::ranges::includes(ops, commands_[command].ops))
+            if (std::ranges::includes(ops, commands_[command].ops)) {
               commands.insert(command);
+              parts.insert(command);
+            }
     }
   };
   pairsOf_.resize(commands_.size());
   for (auto [number, pair] : llvm::enumerate(pairs_)) {
     const bool isOfMany = pair.remark->ops == pair.remark->others;
-    settle(pair.remark->ops, isOfMany, pair.first);
+    settle(pair.remark->ops, isOfMany, pair.first, pair.parts);
     if (!isOfMany)
-      settle(pair.remark->others, false, pair.second);
+      settle(pair.remark->others, false, pair.second, pair.parts);
     Numbers all = pair.first;
     all.insert(pair.second.begin(), pair.second.end());
     for (size_t command : all)
@@ -91,6 +93,18 @@ static std::string frontNames(const TraceRemark &pair) {
     return names.empty() ? "an op without a node" : shown(names.front());
   };
   return "of " + front(pair.nodes) + " and " + front(pair.with);
+}
+
+std::string WhyIndex::ofWhole(const Pair &pair,
+                              llvm::ArrayRef<size_t> commands) const {
+  std::string parts;
+  for (size_t command : commands)
+    if (pair.parts.contains(command))
+      parts += (parts.empty() ? "" : " and ") + commands_[command].number();
+  return parts.empty() ? ""
+                       : "; this was before rematerialize divided the kernel "
+                         "that command " +
+                             parts + " is a part of";
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,7 +141,8 @@ bool WhyIndex::addPairs(StringRef nodeA, size_t first, StringRef nodeB,
                     &b = commands_[isInOrder ? second : first];
       addReason(answer, remark.pass,
                 a.number() + " and " + b.number() + " of @" + a.entry + ": " +
-                    (isNamed ? "" : frontNames(remark) + ": ") + remark.text,
+                    (isNamed ? "" : frontNames(remark) + ": ") + remark.text +
+                    ofWhole(pair, {first, second}),
                 &remark);
       isKnown = true;
     }
@@ -333,7 +348,7 @@ Answer WhyIndex::whyKernel(StringRef name) const {
           answer, remark.pass,
           "not with " +
               (other.empty() ? "an op without a node" : shown(other.front())) +
-              ": " + remark.text,
+              ": " + remark.text + ofWhole(pair, number),
           &remark);
     }
   return answer;

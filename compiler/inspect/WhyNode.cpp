@@ -165,7 +165,9 @@ Answer WhyIndex::whyBytes(StringRef node) const {
 
 Answer WhyIndex::whyPeak() const {
   Answer answer;
-  answer.headline = "what is live at the peak of the arena";
+  answer.headline = trace_.devices.size() > 1
+                        ? "what is live at the peak of the arena of each device"
+                        : "what is live at the peak of the arena";
   struct Live {
     const TraceRemark *remark;
     int64_t bytes = 0; // "64" of "@main: 64 bytes: ..."

@@ -44,11 +44,12 @@ public:
   void explainBuffers() const {
     if (graph.buffers.empty())
       return;
-    std::vector<int64_t> live = liveBytes(plan.places);
+    std::vector<Peak> peaks;
+    for (unsigned device = 0; device < numDevices(); ++device)
+      peaks.push_back(peakOf(device));
     std::vector<size_t> positionOf(graph.commands.size());
     for (auto [position, command] : llvm::enumerate(plan.order))
       positionOf[command] = position;
-    size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
     for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
       unsigned place = plan.placeOf[number];
       if (place == kNoPlace) {
@@ -63,19 +64,22 @@ public:
       }
       const Lifetime &life = plan.places[place];
       std::string text = contents(buffer, positionOf) + ", " + span(place);
-      bool isAtPeak = life.first <= peak && peak <= life.last;
+      const Peak &peak = peaks[deviceOf(place)];
+      bool isAtPeak = life.first <= peak.position && peak.position <= life.last;
       if (isAtPeak)
-        text += std::string("; at the peak") + (isBody() ? " of a trip" : "") +
-                ", which is command " + numberAt(peak) + " with " +
-                std::to_string(live[peak]) + " bytes live" +
-                (hasDevices() ? " on all devices" : "") + reader(life, peak);
+        text += "; at the peak" + ofDevice(deviceOf(place)) +
+                (isBody() ? " in a trip" : "") + ", which is command " +
+                numberAt(peak.position) + " with " +
+                std::to_string(peak.liveBytes) + " bytes live" +
+                reader(life, peak.position);
       ir::explain("plan-memory",
                   isAtPeak && !isBody() ? "peak-buffer" : "buffer", buffer.loc,
                   "@" + entry + ": " + text);
     }
     if (!isBody())
-      for (unsigned device = 0; device < graph.devices.size(); ++device)
-        explainPeak(device, positionOf);
+      for (unsigned device = 0; device < numDevices(); ++device)
+        if (peaks[device].liveBytes)
+          explainPeak(device, peaks[device], positionOf);
   }
 
   std::string numberAt(size_t position) const {
@@ -83,27 +87,37 @@ public:
   }
 
 private:
-  /// Reports what is live at the peak of one device, each place once.
-  void explainPeak(unsigned device, ArrayRef<size_t> positionOf) const {
+  /// Where the most bytes of the arena of one device are live.
+  struct Peak {
+    size_t position = 0; // of the command in the order
+    int64_t liveBytes = 0;
+  };
+  Peak peakOf(unsigned device) const {
     std::vector<Lifetime> own;
     for (auto [place, life] : llvm::enumerate(plan.places))
-      if (plan.deviceOf[place] == device)
+      if (deviceOf(place) == device)
         own.push_back(life);
     std::vector<int64_t> live = liveBytes(own);
-    if (live.empty())
-      return;
-    size_t peak = std::max_element(live.begin(), live.end()) - live.begin();
+    auto most = std::max_element(live.begin(), live.end());
+    return most == live.end()
+               ? Peak()
+               : Peak{static_cast<size_t>(most - live.begin()), *most};
+  }
+
+  /// Reports what is live at the peak of one device, each place once.
+  void explainPeak(unsigned device, const Peak &top,
+                   ArrayRef<size_t> positionOf) const {
+    const size_t peak = top.position;
     ir::explain("plan-memory", "peak",
                 UnknownLoc::get(graph.buffers.front().loc.getContext()),
-                "@" + entry + ": the peak" +
-                    (hasDevices() ? " of " + graph.devices[device].str() : "") +
-                    " is command " + numberAt(peak) + " with " +
-                    Twine(live[peak]) + " bytes live");
+                "@" + entry + ": the peak" + ofDevice(device) + " is command " +
+                    numberAt(peak) + " with " + Twine(top.liveBytes) +
+                    " bytes live");
     // A place has the bytes of the last buffer that is written until then.
     llvm::MapVector<unsigned, std::pair<int64_t, unsigned>> holders;
     for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
       unsigned place = plan.placeOf[number];
-      if (place == kNoPlace || plan.deviceOf[place] != device ||
+      if (place == kNoPlace || deviceOf(place) != device ||
           plan.places[place].first > peak || plan.places[place].last < peak)
         continue;
       int64_t written = buffer.writer == kNoCommand
@@ -127,6 +141,16 @@ private:
 
   bool isBody() const { return !prefix.empty(); }
   bool hasDevices() const { return graph.devices.size() > 1; }
+  unsigned numDevices() const {
+    return std::max<size_t>(graph.devices.size(), 1);
+  }
+  unsigned deviceOf(size_t place) const {
+    return hasDevices() ? plan.deviceOf[place] : 0;
+  }
+  /// " of sim:0"; "" in programs on one device.
+  std::string ofDevice(unsigned device) const {
+    return hasDevices() ? " of " + graph.devices[device].str() : "";
+  }
 
   /// "360 bytes of tensor<5x18xf32>, written by command 5".
   std::string contents(const Buffer &buffer,
@@ -145,7 +169,7 @@ private:
     std::string text =
         "at " + std::to_string(base + layout.offsets[place]) + " of the arena";
     if (hasDevices())
-      text += " of " + graph.devices[plan.deviceOf[place]].str();
+      text += " of " + graph.devices[deviceOf(place)].str();
     return text + ", from command " + numberAt(life.first) + " to " +
            (life.last < numbers.size() ? numberAt(life.last)
             : isBody()                 ? "the end of the trip"

@@ -22,9 +22,9 @@ struct WrittenProgram {
 /// waits. Commands have their numbers in the program, which count those too:
 /// "15", or "15.0" for the first one in the body of the scan that is command
 /// 15. Then reports for each buffer its bytes, where they are, from which
-/// command to which, and whether they are part of the peak: the command at
-/// which the live bytes of all arenas are most. Offsets of a body are those in
-/// the arena of its program. `bodies` are the programs of bodies.
+/// command to which, and whether they are part of the peak of their device: the
+/// command at which most bytes of its arena are live. Offsets of a body are
+/// those in the arena of its program. `bodies` are the programs of bodies.
 void explainProgram(
     const WrittenProgram &written,
     const llvm::DenseMap<const PlannedBody *, exec::ProgramOp> &bodies);
