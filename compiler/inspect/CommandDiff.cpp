@@ -207,8 +207,9 @@ private:
     std::vector<std::string> details =
         isRenamed ? std::vector<std::string>() : detailsOf(a_[i], b_[j]);
     if (details.empty())
-      if (std::string other = otherWire(i, j); !other.empty())
-        details.push_back(std::move(other));
+      for (std::string other : {otherWire(i, j), otherWait(i, j)})
+        if (details.empty() && !other.empty())
+          details.push_back(std::move(other));
     if (!details.empty())
       return add(result_.changed, b_[j], std::move(details));
     result_.same += !b_[j].isScan;
@@ -242,6 +243,36 @@ private:
         return y.what + ": " + wireText(x, a_) + " -> " + wireText(y, b_);
     }
     return "";
+  }
+
+  /// Which commands only one of two commands waits for; "" if there is none.
+  /// Those without a counterpart in the other program say nothing.
+  std::string otherWait(size_t i, size_t j) const {
+    std::set<Wait> ofA; // as commands of B
+    for (const Wait &wait : a_[i].waits)
+      if (int64_t pair = pairOfA_[wait.command]; pair >= 0)
+        ofA.insert({pair, wait.isAfter});
+    std::string gone, added;
+    for (const Wait &wait : a_[i].waits)
+      if (int64_t pair = pairOfA_[wait.command];
+          pair >= 0 &&
+          !llvm::is_contained(b_[j].waits, Wait{pair, wait.isAfter}))
+        addWait(wait, a_, gone);
+    for (const Wait &wait : b_[j].waits)
+      if (isPairedB_[wait.command] && !ofA.count(wait))
+        addWait(wait, b_, added);
+    if (gone.empty() && added.empty())
+      return "";
+    return "waits: " + (gone.empty() ? "none" : gone) + " -> " +
+           (added.empty() ? "none" : added);
+  }
+
+  static void addWait(const Wait &wait, llvm::ArrayRef<CommandFacts> list,
+                      std::string &text) {
+    text +=
+        (text.empty() ? "" : ", ") +
+        std::string(wait.isAfter ? "at its end for command " : "for command ") +
+        list[wait.command].number;
   }
 
   /// In a value of another size, other offsets say nothing.

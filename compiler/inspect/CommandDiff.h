@@ -37,10 +37,12 @@ struct CommandFacts {
   std::string number; // in the plan: "3", "6.1"
   /// Commands are places in the list that commandFacts returns.
   std::vector<Wire> wires;
+  std::vector<Wait> waits;
 };
 
-/// The manifest has the kinds of kernels and hashes of what they compute. Order
-/// between streams (events) is left out.
+/// The manifest has the kinds of kernels and hashes of what they compute.
+/// Commands that are only for the order of others are left out: those that
+/// follow have the waits.
 std::vector<CommandFacts> commandFacts(const sinter_artifact &artifact,
                                        const llvm::json::Object &manifest);
 
@@ -50,7 +52,7 @@ void addCodeHashes(const std::map<std::string, std::string> &hashes,
 
 /// Matches commands that compute the same nodes, then those that share most
 /// nodes, and adds what differs to `result`. Commands that are the same but
-/// read results of others differ.
+/// read results of others, or wait for others, differ.
 void diffCommands(std::vector<CommandFacts> a, std::vector<CommandFacts> b,
                   ArtifactDifference &result);
 

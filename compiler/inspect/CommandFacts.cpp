@@ -223,12 +223,14 @@ compiler::commandFacts(const sinter_artifact &artifact,
   const uint8_t *dtypes = artifact.sliceDtypes;
   for (const sinter_entry &entry : entries(artifact)) {
     std::vector<std::vector<Wire>> wires = commandWires(artifact, entry);
+    std::vector<std::vector<Wait>> waits = commandWaits(entry);
     std::vector<int64_t> placeOf; // in `list`; of order between streams -1
     const size_t first = list.size();
     for (const auto &[i, command] : llvm::enumerate(commands(entry))) {
       CommandFacts facts;
       facts.number = command.number();
       facts.wires = std::move(wires[i]);
+      facts.waits = std::move(waits[i]);
       facts.entry = entry.name;
       facts.trips = command.trips;
       facts.isScan = command.kind == SINTER_CMD_SCAN;
@@ -254,17 +256,18 @@ compiler::commandFacts(const sinter_artifact &artifact,
           facts.signature.emplace_back(kCodeRow, hash);
       if (dtypes)
         dtypes += command.numSlices;
-      const bool isOrder = command.kind == SINTER_CMD_RECORD ||
-                           command.kind == SINTER_CMD_WAIT ||
-                           command.kind == SINTER_CMD_AWAIT;
-      placeOf.push_back(isOrder ? -1 : static_cast<int64_t>(list.size()));
-      if (!isOrder)
+      placeOf.push_back(isOrder(command) ? -1
+                                         : static_cast<int64_t>(list.size()));
+      if (!isOrder(command))
         list.push_back(std::move(facts));
     }
-    for (CommandFacts &facts : llvm::drop_begin(list, first))
+    for (CommandFacts &facts : llvm::drop_begin(list, first)) {
+      for (Wait &wait : facts.waits)
+        wait.command = placeOf[wait.command];
       for (Wire &wire : facts.wires)
         for (int64_t *place : {&wire.command, &wire.scan})
           *place = *place >= 0 ? placeOf[*place] : -1;
+    }
   }
   return list;
 }

@@ -214,6 +214,52 @@ private:
 
 } // namespace
 
+bool compiler::isOrder(const sinter_command &command) {
+  return command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT ||
+         command.kind == SINTER_CMD_AWAIT;
+}
+
+std::vector<std::vector<Wait>>
+compiler::commandWaits(const sinter_entry &entry) {
+  const std::vector<ShownCommand> list = commands(entry);
+  std::vector<std::vector<Wait>> waits(list.size());
+  struct Stream {
+    int64_t last = -1;            // its last command
+    std::vector<int64_t> pending; // what its next command waits for
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Stream> streams;
+  std::map<uint32_t, int64_t> recorded, summed; // by event
+  for (auto [i, command] : llvm::enumerate(list)) {
+    if (command.isInScan())
+      continue; // the scan waits
+    Stream &stream = streams[{command.place, command.stream}];
+    if (command.kind == SINTER_CMD_RECORD) {
+      recorded[command.event] = stream.last;
+    } else if (isOrder(command)) {
+      auto &known = command.kind == SINTER_CMD_WAIT ? recorded : summed;
+      if (auto found = known.find(command.event);
+          found != known.end() && found->second >= 0)
+        stream.pending.push_back(found->second);
+    } else {
+      for (int64_t each : stream.pending)
+        waits[i].push_back({each});
+      stream.pending.clear();
+      stream.last = static_cast<int64_t>(i);
+      if (command.kind == SINTER_CMD_ALL_REDUCE)
+        summed[command.allReduce.event] = stream.last;
+    }
+  }
+  for (auto &[key, stream] : streams)
+    for (int64_t each : stream.pending)
+      if (stream.last >= 0)
+        waits[stream.last].push_back({each, /*isAfter=*/true});
+  for (std::vector<Wait> &own : waits) {
+    llvm::sort(own);
+    own.erase(llvm::unique(own), own.end());
+  }
+  return waits;
+}
+
 std::vector<std::vector<Wire>>
 compiler::commandWires(const sinter_artifact &artifact,
                        const sinter_entry &entry) {

@@ -38,6 +38,20 @@ struct Wire {
 std::vector<std::vector<Wire>> commandWires(const sinter_artifact &artifact,
                                             const sinter_entry &entry);
 
+/// What a command waits for besides those before it on its stream: the commands
+/// before the event, or the summation, that it waits for.
+struct Wait {
+  int64_t command;      // its place in commands(entry)
+  bool isAfter = false; // the wait follows the last command of a stream
+  auto operator<=>(const Wait &) const = default;
+};
+
+/// The waits of each command of `commands(entry)`, sorted.
+std::vector<std::vector<Wait>> commandWaits(const sinter_entry &entry);
+
+/// Whether a command is only for the order of others: RECORD, WAIT and AWAIT.
+bool isOrder(const sinter_command &command);
+
 } // namespace sinter::compiler
 
 #endif // SINTER_COMPILER_INSPECT_COMMANDWIRING_H
