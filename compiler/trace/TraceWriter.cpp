@@ -113,10 +113,12 @@ public:
   explicit Instrumentation(TraceWriter &writer) : writer_(writer) {}
 
   void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override {
-    // Adaptors only run function passes, which report for themselves.
-    if (pass->getArgument().empty())
-      return;
     std::lock_guard<std::mutex> lock(writer_.mutex_);
+    // Adaptors only run function passes, which report for themselves.
+    if (pass->getArgument().empty()) {
+      writer_.firstOfAdaptor_ = writer_.trace_.steps.size();
+      return;
+    }
     Running &running =
         writer_.running_[std::this_thread::get_id()].emplace_back();
     running.step = {writer_.phase_, pass->getArgument().str(), 0, {}, {}, {}};
@@ -134,12 +136,13 @@ public:
 
 private:
   void finish(mlir::Pass *pass, mlir::Operation *op, bool isValid) {
-    if (pass->getArgument().empty())
-      return;
     Clock::time_point now = Clock::now();
     std::lock_guard<std::mutex> lock(writer_.mutex_);
+    if (pass->getArgument().empty())
+      return writer_.orderByFunction(op);
     std::vector<Running> &stack = writer_.running_[std::this_thread::get_id()];
     TraceStep step = std::move(stack.back().step);
+    std::string function = std::move(stack.back().function);
     step.milliseconds =
         std::chrono::duration<double, std::milli>(now - stack.back().begin)
             .count();
@@ -149,6 +152,8 @@ private:
     else if (isValid)
       writer_.record(symbolOf(op), op, step);
     writer_.trace_.steps.push_back(std::move(step));
+    writer_.functionOf_.resize(writer_.trace_.steps.size());
+    writer_.functionOf_.back() = function;
   }
 
   TraceWriter &writer_;
@@ -186,6 +191,27 @@ void TraceWriter::endPhase(bool isLast) {
 
 void TraceWriter::attach(mlir::PassManager &pm) {
   pm.addInstrumentation(std::make_unique<Instrumentation>(*this));
+}
+
+void TraceWriter::orderByFunction(mlir::Operation *module) {
+  std::map<std::string, size_t> place;
+  for (mlir::Region &region : module->getRegions())
+    for (mlir::Operation &op : region.getOps())
+      place.try_emplace(symbolOf(&op), place.size());
+  std::vector<std::pair<size_t, size_t>> order; // (place of function, step)
+  for (size_t i = firstOfAdaptor_; i < trace_.steps.size(); ++i) {
+    auto found = place.find(functionOf_[i]);
+    order.emplace_back(found == place.end() ? place.size() : found->second, i);
+  }
+  llvm::sort(order);
+  std::vector<TraceStep> steps;
+  std::vector<std::string> functions;
+  for (auto [of, i] : order) {
+    steps.push_back(std::move(trace_.steps[i]));
+    functions.push_back(std::move(functionOf_[i]));
+  }
+  llvm::move(steps, trace_.steps.begin() + firstOfAdaptor_);
+  llvm::move(functions, functionOf_.begin() + firstOfAdaptor_);
 }
 
 //===----------------------------------------------------------------------===//

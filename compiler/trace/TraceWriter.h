@@ -84,8 +84,13 @@ private:
   void record(const std::string &symbol, llvm::ArrayRef<mlir::Operation *> ops,
               TraceStep &step);
   void recordModule(mlir::ModuleOp module, TraceStep &step);
+  /// Orders the steps of an adaptor, which runs passes of the functions of
+  /// `module` in parallel, as one thread would run them: function by function.
+  void orderByFunction(mlir::Operation *module);
 
   Trace trace_;
+  std::vector<std::string> functionOf_; // of each step; "": the module
+  size_t firstOfAdaptor_ = 0;           // its first step
   mlir::ModuleOp module_;
   mlir::MLIRContext *context_;
   bool isNumbered_ = false;
