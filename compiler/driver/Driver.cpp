@@ -19,9 +19,7 @@
 #include "compiler/driver/RemarkFile.h"
 #include "compiler/driver/ReserveSearch.h"
 #include "compiler/emit/OutputFile.h"
-#include "compiler/emit/Tables.h"
 #include "compiler/import/ExportMode.h"
-#include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "compiler/trace/OpNumbers.h"
 #include "compiler/trace/TraceWriter.h"
@@ -49,125 +47,6 @@ static double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin)
       .count();
 }
-
-//===----------------------------------------------------------------------===//
-// Targets
-//===----------------------------------------------------------------------===//
-
-std::vector<passes::DeviceKind>
-compiler::kindsOf(llvm::ArrayRef<TargetFactory> targets) {
-  std::vector<passes::DeviceKind> kinds;
-  for (const TargetFactory &factory : targets)
-    kinds.push_back(factory.kind);
-  return kinds;
-}
-
-std::unique_ptr<passes::Target>
-compiler::createTarget(const Options &options, const CompileState &state,
-                       llvm::ArrayRef<TargetFactory> targets) {
-  StringRef name = state.target;
-  for (const TargetFactory &factory : targets) {
-    if (factory.kind.name != name)
-      continue;
-    std::string error;
-    std::unique_ptr<passes::Target> target = factory.create(options, error);
-    if (!target)
-      reportError(options, state, error);
-    return target;
-  }
-  reportError(options, state, "--target=" + name + ": not yet");
-  return nullptr;
-}
-
-TargetSet::TargetSet(std::unique_ptr<passes::Target> target)
-    : main(std::move(target)) {
-  if (!main)
-    return;
-  devices.push_back({main->firstDevice(), main.get()});
-}
-
-// Every device that the options name, the default first.
-static std::vector<std::string> deviceNames(const Options &options,
-                                            const CompileState &state) {
-  std::vector<std::string> names = options.devices;
-  auto add = [&](StringRef name) {
-    std::string device;
-    if (readDevice(options, name, device).empty() &&
-        !llvm::is_contained(names, device))
-      names.push_back(device);
-  };
-  if (names.empty())
-    add(state.target);
-  for (const std::string &rule : options.placeRules)
-    add(StringRef(rule).rsplit('=').second);
-  if (!options.allowCpu.empty())
-    add(options.hostKind());
-  return names;
-}
-
-// If --target lists several devices, --place may name only these GPUs; the CPU
-// is always available.
-static std::string checkRules(const Options &options) {
-  for (const std::string &rule : options.placeRules) {
-    std::string device = StringRef(rule).rsplit('=').second.str();
-    if (options.devices.size() > 1 && !ir::isHostDevice(device) &&
-        !llvm::is_contained(options.devices, device))
-      return "--place=" + rule + ": " + device +
-             " is not one of --target=" + llvm::join(options.devices, ",");
-  }
-  return "";
-}
-
-TargetSet compiler::createTargets(const Options &options,
-                                  const CompileState &state,
-                                  llvm::ArrayRef<TargetFactory> factories) {
-  TargetSet set;
-  if (std::string wrong = checkRules(options); !wrong.empty()) {
-    reportError(options, state, wrong);
-    return set;
-  }
-  llvm::StringMap<const passes::Target *> byKind;
-  StringRef gpu;
-  std::vector<std::string> names = deviceNames(options, state);
-  if (names.empty()) // a target without devices
-    return TargetSet(createTarget(options, state, factories));
-  for (const std::string &name : names) {
-    StringRef kind = deviceKind(name);
-    if (!ir::isHostDevice(name) && !gpu.empty() && gpu != kind) {
-      reportError(options, state,
-                  "a program spans the CPU and one kind of GPU, not " + gpu +
-                      " and " + kind);
-      return {};
-    }
-    if (!ir::isHostDevice(name))
-      gpu = kind;
-    const passes::Target *&target = byKind[kind];
-    if (!target) {
-      std::unique_ptr<passes::Target> made =
-          createTarget(options, state.forTarget(kind), factories);
-      if (!made)
-        return {};
-      target = made.get();
-      if (!set.main)
-        set.main = std::move(made);
-      else
-        set.others.push_back(std::move(made));
-    }
-    set.devices.push_back({name, target});
-  }
-  return set;
-}
-
-void compiler::printTargets(llvm::raw_ostream &os,
-                            llvm::ArrayRef<TargetFactory> targets) {
-  for (const TargetFactory &factory : targets)
-    os << llvm::left_justify(factory.kind.name, 8) << factory.description
-       << "\n";
-}
-
-//===----------------------------------------------------------------------===//
-// Compilation
-//===----------------------------------------------------------------------===//
 
 static mlir::DialectRegistry makeRegistry() {
   mlir::DialectRegistry registry;
@@ -527,80 +406,8 @@ const passes::Target &Compilation::mainTarget() const {
   return *passes::targetOf(*module_, 0, devices, target.get());
 }
 
-mlir::FailureOr<passes::TargetCode>
-Compilation::kernelText(passes::CodeForm form) {
-  passes::CodeGenOptions codeGen;
-  codeGen.optLevel = options.optLevel;
-  codeGen.form = form;
-  diagnostics_->collect();
-  Asking asking(*this);
-  auto code = generateForPlaces(*module_, mainTarget(), devices, codeGen);
-  diagnostics_->settle(failed(code) ? "kernels" : "");
-  return code;
-}
-
 bool Compilation::hasDone(StringRef phase) const {
   return times.hasPhase(phase);
-}
-
-ExitCode Compilation::checkExport() {
-  ArtifactInfo info;
-  return describeExport(info);
-}
-
-ExitCode Compilation::describe(ArtifactInfo &info) {
-  info.symbol = symbol_;
-  info.modelName = modelStem(options);
-  info.manifest = makeManifest(options, state, mainTarget(), devices, *module_,
-                               decisions ? decisions->summary() : "");
-  return describeExport(info);
-}
-
-ExitCode Compilation::describeExport(ArtifactInfo &info) {
-  if (!options.train.enabled)
-    return kExitDone;
-  return makeExport(options, *model, *module_, info.exportPieces);
-}
-
-ExitCode Compilation::emit(CompiledProgram &program,
-                           llvm::ArrayRef<std::string> others) {
-  Clock::time_point begin = Clock::now();
-  passes::CodeGenOptions codeGen;
-  codeGen.threads = pool_.getMaxConcurrency();
-  codeGen.optLevel = options.optLevel;
-  if (options.timeReport)
-    codeGen.compiled = [&](StringRef kernel, double milliseconds) {
-      times.addKernel(kernel, milliseconds);
-    };
-  ArtifactInfo info;
-  if (ExitCode code = describe(info))
-    return code;
-  info.otherTargets = others.vec();
-  info.devices = devices;
-  info.byLoops = !options.allowsLibrary("onednn");
-  info.isUnordered = options.deterministic == "none";
-  info.workspaceBytes = options.workspaceBytes;
-  info.isCpuLimited =
-      promisesCpuWorkspace(*module_, options, mainTarget().firstDevice());
-  bool isFirst = program.objects.empty();
-  manifest_ = info.manifest;
-  Asking asking(*this);
-  diagnostics_->collect();
-  mlir::LogicalResult result = mlir::failure();
-  if (!isFirst) {
-    result = addTarget(program, *module_, mainTarget(), codeGen, info);
-  } else if (auto first = emitProgram(*module_, mainTarget(), codeGen, info);
-             succeeded(first)) {
-    program = std::move(*first);
-    result = mlir::success();
-  }
-  times.addPhase("kernels", millisecondsSince(begin));
-  bool isDefect = failed(result) && !(*module_)->hasAttr(passes::kFailureAttr);
-  diagnostics_->settle(isDefect ? "kernels" : "");
-  if (succeeded(result) && ownDecisions_ && !state.isTrial)
-    for (const std::string &line : ownDecisions_->notKept())
-      reportNotKept(options, line);
-  return failed(result) ? kExitFailed : dumpCode(info.manifest);
 }
 
 void Compilation::reportTimes() const {

@@ -12,6 +12,7 @@
 
 #include "compiler/ExitCode.h"
 #include "compiler/driver/ModelFile.h"
+#include "compiler/driver/Targets.h"
 #include "compiler/driver/TimeReport.h"
 #include "compiler/emit/Artifact.h"
 #include "compiler/lint/Lints.h"
@@ -22,6 +23,7 @@
 #include "llvm/Support/ThreadPool.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace sinter::compiler {
@@ -33,44 +35,6 @@ struct Phase;
 struct Trace;
 struct PhaseContext;
 enum class PhaseFailure;
-
-/// A kind of device that the tool can compile for.
-struct TargetFactory {
-  passes::DeviceKind kind;
-  std::string description; // one line for --list-devices
-  /// Null if there is no target for `options`; `error` says why.
-  std::function<std::unique_ptr<passes::Target>(const Options &options,
-                                                std::string &error)>
-      create;
-};
-
-/// What options may name.
-std::vector<passes::DeviceKind> kindsOf(llvm::ArrayRef<TargetFactory> targets);
-
-/// The target of `state`; null when there is none, which was reported.
-std::unique_ptr<passes::Target>
-createTarget(const Options &options, const CompileState &state,
-             llvm::ArrayRef<TargetFactory> targets);
-
-/// The devices that a program may span, the default one first, with the targets
-/// of their kinds.
-struct TargetSet {
-  std::unique_ptr<passes::Target> main; // of the first device; null: none
-  std::vector<std::unique_ptr<passes::Target>> others;
-  std::vector<passes::ProgramDevice> devices;
-
-  TargetSet() = default;
-  /// One device.
-  TargetSet(std::unique_ptr<passes::Target> target);
-};
-
-/// The devices of --target, --place and --allow-cpu. On failure reports the
-/// reason and returns a set without `main`.
-TargetSet createTargets(const Options &options, const CompileState &state,
-                        llvm::ArrayRef<TargetFactory> targets);
-
-/// Prints one line per target.
-void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
 
 /// The compilation of one model. Owns everything that the compiled program
 /// refers to.
@@ -127,6 +91,10 @@ public:
   mlir::MLIRContext &context() { return context_; }
   /// After emit(): the program's manifest.
   const std::string &manifest() const { return manifest_; }
+  /// After emit(): hashes of its kernels by their nodes (Manifest.h).
+  const std::map<std::string, std::string> &kernelHashes() const {
+    return kernelHashes_;
+  }
   /// The CPU that code is generated for; "" if it is for GPUs alone.
   std::string machine() const;
   /// The identifier in the names of the artifact's symbols.
@@ -170,6 +138,7 @@ private:
   std::unique_ptr<DiagnosticPrinter> diagnostics_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::string symbol_, manifest_;
+  std::map<std::string, std::string> kernelHashes_;
   std::unique_ptr<DecisionTable> ownDecisions_;
   std::unique_ptr<TraceWriter> trace_;
   LintLog lints_;

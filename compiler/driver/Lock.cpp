@@ -71,11 +71,11 @@ static void addSettings(const json::Object &object, StringRef prefix,
 }
 
 json::Object compiler::describeProgram(const CompiledProgram &program,
-                                       llvm::ArrayRef<std::string> manifests,
+                                       llvm::ArrayRef<TargetProgram> targets,
                                        StringRef machine, StringRef flags) {
   json::Object settings, kernels;
-  for (auto [i, manifest] : llvm::enumerate(manifests)) {
-    json::Value parsed = llvm::cantFail(json::parse(manifest));
+  for (auto [i, each] : llvm::enumerate(targets)) {
+    json::Value parsed = llvm::cantFail(json::parse(each.manifest));
     const json::Object &object = *parsed.getAsObject();
     std::string prefix =
         i == 0 ? "" : object.getString("target").value_or("").str() + ".";
@@ -83,9 +83,8 @@ json::Object compiler::describeProgram(const CompiledProgram &program,
     addSettings(object, "", own);
     for (auto &[key, value] : own)
       settings[prefix + key.str()] = std::move(value);
-    if (const json::Object *hashes = object.getObject("kernel_hashes"))
-      for (const auto &[name, hash] : *hashes)
-        kernels[prefix + name.str()] = hash;
+    for (const auto &[name, hash] : each.kernelHashes)
+      kernels[prefix + name] = hash;
   }
   settings["symbol"] = program.symbol;
   settings["flags"] = flags.str();
@@ -117,10 +116,10 @@ static std::vector<std::string> namesOf(const json::Object &before,
   return names;
 }
 
-/// "a, b, c and 5 more".
+/// "a; b; c and 5 more".
 static std::string shortList(llvm::ArrayRef<std::string> names) {
   constexpr size_t kMost = 8;
-  std::string text = llvm::join(names.take_front(kMost), ", ");
+  std::string text = llvm::join(names.take_front(kMost), "; ");
   if (names.size() > kMost)
     text += " and " + std::to_string(names.size() - kMost) + " more";
   return text;
@@ -142,7 +141,7 @@ static void compareKernels(const json::Object &before, const json::Object &now,
   for (const std::string &name : namesOf(before, now)) {
     auto was = before.getString(name), is = now.getString(name);
     if (was != is)
-      (!is ? gone : !was ? added : changed).push_back(name);
+      (!is ? gone : !was ? added : changed).push_back(shown(name, 160));
   }
   for (auto [what, names] : {std::pair("gone", &gone), std::pair("new", &added),
                              std::pair("changed", &changed)})

@@ -20,12 +20,18 @@ namespace sinter::compiler {
 std::string makeTable(const Options &options,
                       std::unique_ptr<DecisionTable> &table);
 
+/// The program of one target.
+struct TargetProgram {
+  std::string manifest;
+  std::map<std::string, std::string> kernelHashes; // by nodes (Manifest.h)
+};
+
 /// What a lock file says of a program besides its decisions: settings, and
-/// hashes of what came out. `manifests` are those of its targets, in order;
+/// hashes of what came out. `targets` are those of its targets, in order;
 /// `machine` is the CPU that code was generated for, "" if there is none;
 /// `flags` are the names of the given options.
 llvm::json::Object describeProgram(const CompiledProgram &program,
-                                   llvm::ArrayRef<std::string> manifests,
+                                   llvm::ArrayRef<TargetProgram> targets,
                                    llvm::StringRef machine,
                                    llvm::StringRef flags);
 

@@ -12,6 +12,7 @@
 
 #include "compiler/base/Text.h"
 #include "ir/Dialect.h"
+#include "ir/Provenance.h"
 #include "ir/exec/Exec.h"
 #include "passes/AccessedBytes.h"
 #include "passes/Flops.h"
@@ -25,6 +26,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
+
+#include <set>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -177,6 +180,34 @@ static std::string kernelHash(exec::KernelOp kernel) {
   for (mlir::Operation &op : kernel.getBody().front())
     op.print(os, state);
   return llvm::utohexstr(llvm::xxh3_64bits(body), true);
+}
+
+/// "mul_add" of "k12_mul_add".
+static llvm::StringRef opsOf(llvm::StringRef kernel) {
+  auto [number, ops] = kernel.split('_');
+  return number.consume_front("k") && llvm::all_of(number, llvm::isDigit) &&
+                 !ops.empty()
+             ? ops
+             : kernel;
+}
+
+std::map<std::string, std::string>
+compiler::kernelHashesByNodes(mlir::ModuleOp module) {
+  std::map<std::string, std::set<std::string>> all;
+  std::map<llvm::StringRef, std::string> hashes;
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
+    hashes[kernel.getSymName()] = kernelHash(kernel);
+  module.walk([&](exec::LaunchOp launch) {
+    std::vector<std::string> nodes;
+    ir::collectProvenance(launch.getLoc(), nodes);
+    llvm::sort(nodes);
+    all[opsOf(launch.getKernel()).str() + " of " + llvm::join(nodes, ", ")]
+        .insert(hashes[launch.getKernel()]);
+  });
+  std::map<std::string, std::string> result;
+  for (auto &[key, own] : all)
+    result[json::isUTF8(key) ? key : json::fixUTF8(key)] = llvm::join(own, ",");
+  return result;
 }
 
 /// The work of a launch: {"contractions": {"float32": 4096}, "other": 64}.

@@ -11,6 +11,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
+#include <string>
+
 namespace sinter::compiler {
 
 /// The JSON text of sinter_artifact.manifest: versions, the target, choices
@@ -21,6 +24,12 @@ std::string makeManifest(const Options &options, const CompileState &state,
                          const passes::Target &target,
                          llvm::ArrayRef<passes::ProgramDevice> devices,
                          mlir::ModuleOp module, llvm::StringRef otherDecisions);
+
+/// Hashes of what the kernels of a planned module compute, by their ops and
+/// nodes: "mul_add of /a, grad(/b)". Several kernels may have one key, which
+/// then has their hashes, separated by commas. The numbers of kernels, which
+/// depend on all other kernels, are in neither.
+std::map<std::string, std::string> kernelHashesByNodes(mlir::ModuleOp module);
 
 /// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);

@@ -112,11 +112,11 @@ static std::string hashOfRuntime(const Options &options) {
                          llvm::any_of(options.devices, isSimulated));
 }
 
-// Links `program`; `compilation` is that of its first target, `manifests` are
-// those of all targets.
+// Links `program`; `compilation` is that of its first target, `targets` are
+// all targets.
 static ExitCode linkBinary(const Options &options, Compilation &compilation,
                            const CompiledProgram &program,
-                           llvm::ArrayRef<std::string> manifests) {
+                           llvm::ArrayRef<TargetProgram> targets) {
   auto begin = std::chrono::steady_clock::now();
   LinkKind kind = linkKind(options);
   std::string problem = makeFile(options.output, [&](StringRef path) {
@@ -140,7 +140,7 @@ static ExitCode linkBinary(const Options &options, Compilation &compilation,
   return report(
       options,
       keepProgram(options, *compilation.decisions,
-                  describeProgram(program, manifests, compilation.machine(),
+                  describeProgram(program, targets, compilation.machine(),
                                   programFlags(options))),
       kExitUsage);
 }
@@ -149,7 +149,9 @@ static ExitCode writeBinary(const Options &options, Compilation &compilation) {
   CompiledProgram program;
   if (ExitCode code = compilation.emit(program))
     return code;
-  return linkBinary(options, compilation, program, compilation.manifest());
+  return linkBinary(
+      options, compilation, program,
+      TargetProgram{compilation.manifest(), compilation.kernelHashes()});
 }
 
 // The last phase that runs before the output is written.
@@ -285,7 +287,7 @@ static ExitCode compileTargets(const Options &options,
   // The compilations own what the program refers to.
   std::vector<std::unique_ptr<Compilation>> compilations;
   CompiledProgram program;
-  std::vector<std::string> manifests;
+  std::vector<TargetProgram> programs;
   for (size_t i = 0; i < options.targets.size(); ++i) {
     CompileState own = state.forTarget(options.targets[i]);
     std::unique_ptr<passes::Target> target =
@@ -304,10 +306,10 @@ static ExitCode compileTargets(const Options &options,
     if (ExitCode code = compilation.emit(
             program, llvm::ArrayRef(options.targets).drop_front(i + 1)))
       return code;
-    manifests.push_back(compilation.manifest());
+    programs.push_back({compilation.manifest(), compilation.kernelHashes()});
   }
   if (ExitCode code =
-          linkBinary(options, *compilations.front(), program, manifests))
+          linkBinary(options, *compilations.front(), program, programs))
     return code;
   for (const auto &compilation : compilations)
     compilation->reportTimes();
