@@ -17,7 +17,10 @@ namespace sinter::rt {
 std::string memoryChart(const sinter_entry &entry, uint32_t place);
 
 /// A page of HTML without scripts: each value of each entry is a rectangle,
-/// with commands to the right, bytes upwards, and a tooltip that names it.
+/// with commands to the right, bytes upwards, and a tooltip that names it. It
+/// does not share the memory panel of the inspector's page, which is 160 KB of
+/// JavaScript in the compiler and would be in every trainer; `sinter-inspect
+/// plan TRAINER -o page.html` draws a trainer in that panel.
 std::string memoryPage(const sinter_artifact &artifact);
 
 } // namespace sinter::rt
