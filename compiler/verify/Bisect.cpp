@@ -21,6 +21,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <chrono>
+
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -292,6 +294,15 @@ static int reportCosts(NumericCheck &check, const Compilation &compilation,
                : fail("-o: a precision plan needs ops in 16 bits");
   }
   NarrowCosts costs(check.rounded(), check.inputs());
+  auto last = std::chrono::steady_clock::now();
+  costs.progress = [&](size_t done, size_t all) {
+    auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::seconds(5))
+      return;
+    last = now;
+    llvm::errs() << "sinter-inspect: note: measured what rounding costs of "
+                 << done << " of " << all << " nodes\n";
+  };
   if (failed(costs.measure()))
     return kExitFailed;
   report.costs(costs, policy);

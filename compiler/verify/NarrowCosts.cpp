@@ -87,7 +87,7 @@ static void collectReaders(Operation *op,
       ir::collectNodeNames(user->getLoc(), readers);
 }
 
-LogicalResult NarrowCosts::measure() {
+LogicalResult NarrowCosts::measure(llvm::ArrayRef<Node> known) {
   EvaluationOptions options;
   options.isExactCast = [](Operation *cast) {
     return narrows(mlir::cast<ir::CastOp>(cast));
@@ -100,19 +100,36 @@ LogicalResult NarrowCosts::measure() {
   if (failed(all))
     return failure();
   whole = *all;
-  std::map<std::string, llvm::SmallSetVector<StringRef, 4>> readersOf;
+  struct Casts {
+    size_t count = 0;
+    llvm::SmallSetVector<StringRef, 4> readers;
+  };
+  std::map<std::string, Casts> castsOf;
   module.walk([&](ir::CastOp cast) {
-    if (narrows(cast))
-      collectReaders(cast, readersOf[ir::joinedNodeNames(cast.getLoc())]);
+    if (!narrows(cast))
+      return;
+    Casts &casts = castsOf[ir::joinedNodeNames(cast.getLoc())];
+    ++casts.count;
+    collectReaders(cast, casts.readers);
   });
-  for (auto &[name, readers] : readersOf) {
-    auto error = errorWhere([&](StringRef other) { return other == name; });
-    if (failed(error))
-      return failure();
-    Node node{name, {}, *error};
-    for (StringRef reader : readers)
+  for (auto &[name, casts] : castsOf) {
+    Node node{name, {}, casts.count};
+    for (StringRef reader : casts.readers)
       node.readers.push_back(reader.str());
+    const Node *found = llvm::find_if(known, [&](const Node &other) {
+      return other.names == node.names && other.numCasts == node.numCasts;
+    });
+    if (found != known.end()) {
+      node.error = found->error;
+    } else {
+      auto error = errorWhere([&](StringRef other) { return other == name; });
+      if (failed(error))
+        return failure();
+      node.error = *error;
+    }
     nodes.push_back(std::move(node));
+    if (progress)
+      progress(nodes.size(), castsOf.size());
   }
   llvm::stable_sort(
       nodes, [](const Node &a, const Node &b) { return a.error > b.error; });
@@ -171,7 +188,7 @@ std::string NarrowCosts::tryPlan(const llvm::StringSet<> &kept, StringRef path,
     return wrong;
   auto measured = compileWith(path, [&](ModuleOp other, ProgramInputs &its) {
     NarrowCosts costs(other, its);
-    LogicalResult isMeasured = costs.measure();
+    LogicalResult isMeasured = costs.measure(nodes);
     trial.error = costs.whole;
     trial.nodes = std::move(costs.nodes);
     trial.entries = passes::precisionReport(other);

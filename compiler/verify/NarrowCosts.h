@@ -16,6 +16,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 
+#include <functional>
+
 namespace sinter::compiler {
 
 class NarrowCosts {
@@ -25,8 +27,11 @@ public:
   NarrowCosts(mlir::ModuleOp rounded, ProgramInputs &inputs)
       : module(rounded), inputs(inputs) {}
 
+  /// Evaluates the program twice, and once more for each node that rounds.
   /// Fails with an error if the program cannot be evaluated.
-  mlir::LogicalResult measure();
+  mlir::LogicalResult measure() { return measure({}); }
+  /// Called with the number of nodes that were measured, and of all.
+  std::function<void(size_t done, size_t all)> progress;
   /// The nodes that cost most, and the error of the whole.
   void print(llvm::raw_ostream &os, llvm::StringRef policy) const;
   /// {"policy", "error", "nodes": [{"nodes", "error"}]}, all nodes that round.
@@ -46,9 +51,9 @@ public:
   /// Writes a precision plan that keeps the most expensive nodes in float32,
   /// with those that read their results: 1, then half as many again each time,
   /// until the error is at most half; then the fewest of the last ones with
-  /// which it is. What the others cost is measured again each time: other ops
-  /// round when a node no longer does.
-  /// Returns what went wrong, "" if nothing.
+  /// which it is. Other ops round when a node no longer does, so what they cost
+  /// is measured each time; what is known of nodes that round as before is
+  /// kept. Returns what went wrong, "" if nothing.
   std::string writePlan(llvm::StringRef path, llvm::StringRef policy,
                         CompileWith compileWith, PlanResult &result);
 
@@ -57,8 +62,11 @@ private:
     std::string names; // separated by commas
     /// The names of the ops that read what it rounds, and may be why it does.
     std::vector<std::string> readers;
+    size_t numCasts; // that round
     double error = 0;
   };
+  /// `known`: nodes of a program of the same model.
+  mlir::LogicalResult measure(llvm::ArrayRef<Node> known);
   /// The largest error of a result, relative to its size (of a state: to its
   /// change), if the casts round of which the nodes `round`.
   mlir::FailureOr<double>

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Loops.h"
+#include "ir/eval/ScaledRows.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -24,40 +25,44 @@ static std::vector<int64_t> positionsOver(ArrayRef<int64_t> shape,
   return positions;
 }
 
+/// The products of one element type; `result` begins with zeros.
+template <class T>
+static void multiply(DotGeneralOp op, ArrayRef<int64_t> lhsShape,
+                     ArrayRef<int64_t> rhsShape, const T *lhs, const T *rhs,
+                     T *result) {
+  std::vector<int64_t> lhsBatch = positionsOver(lhsShape, op.getLhsBatch()),
+                       rhsBatch = positionsOver(rhsShape, op.getRhsBatch()),
+                       lhsFree = positionsOver(lhsShape, op.getLhsFree()),
+                       rhsFree = positionsOver(rhsShape, op.getRhsFree()),
+                       lhsInner = positionsOver(lhsShape, op.getLhsContract()),
+                       rhsInner = positionsOver(rhsShape, op.getRhsContract());
+  const auto columns = static_cast<int64_t>(rhsFree.size()),
+             depth = static_cast<int64_t>(rhsInner.size());
+  std::vector<T> row(depth), matrix(depth * columns);
+  for (size_t batch = 0; batch < lhsBatch.size(); ++batch) {
+    T *to = matrix.data();
+    for (int64_t inner : rhsInner)
+      for (int64_t column : rhsFree)
+        *to++ = rhs[rhsBatch[batch] + inner + column];
+    for (int64_t free : lhsFree) {
+      for (int64_t k = 0; k < depth; ++k)
+        row[k] = lhs[lhsBatch[batch] + free + lhsInner[k]];
+      addScaledRows(result, columns, row.data(), matrix.data(), depth);
+      result += columns;
+    }
+  }
+}
+
 LogicalResult DotGeneralOp::evaluate(ArrayRef<Tensor> operands,
                                      SmallVectorImpl<Tensor> &results) {
   const Tensor &lhs = operands[0], &rhs = operands[1];
   Tensor result(getType());
-  if (result.size() == 0) {
-    results.push_back(std::move(result));
-    return success();
-  }
-  std::vector<int64_t> lhsBatch = positionsOver(lhs.shape(), getLhsBatch());
-  std::vector<int64_t> rhsBatch = positionsOver(rhs.shape(), getRhsBatch());
-  std::vector<int64_t> lhsFree = positionsOver(lhs.shape(), getLhsFree());
-  std::vector<int64_t> rhsFree = positionsOver(rhs.shape(), getRhsFree());
-  std::vector<int64_t> lhsInner = positionsOver(lhs.shape(), getLhsContract());
-  std::vector<int64_t> rhsInner = positionsOver(rhs.shape(), getRhsContract());
-
-  int64_t to = 0;
-  for (size_t batch = 0; batch < lhsBatch.size(); ++batch)
-    for (int64_t row : lhsFree)
-      for (int64_t column : rhsFree) {
-        int64_t left = lhsBatch[batch] + row, right = rhsBatch[batch] + column;
-        if (result.isFloat()) {
-          double sum = 0;
-          for (size_t k = 0; k < lhsInner.size(); ++k)
-            sum += lhs.floats[left + lhsInner[k]] *
-                   rhs.floats[right + rhsInner[k]];
-          result.floats[to++] = sum;
-        } else {
-          int64_t sum = 0;
-          for (size_t k = 0; k < lhsInner.size(); ++k)
-            sum = wrapAdd(sum, wrapMul(lhs.ints[left + lhsInner[k]],
-                                       rhs.ints[right + rhsInner[k]]));
-          result.ints[to++] = sum;
-        }
-      }
+  if (result.size() != 0)
+    withNumbers(
+        [&](const auto *a, const auto *b, auto *sums) {
+          multiply(*this, lhs.shape(), rhs.shape(), a, b, sums);
+        },
+        lhs, rhs, result);
   wrapIntegers(result);
   results.push_back(std::move(result));
   return success();

@@ -71,6 +71,20 @@ template <class F> void withElements(const Tensor &from, Tensor &to, F f) {
     f(from.ints, to.ints);
 }
 
+/// Calls f(x, y, to) with the numbers of three tensors that hold the same kind
+/// of element: double, or integers as uint64_t, whose arithmetic wraps around.
+template <class F>
+void withNumbers(F f, const Tensor &x, const Tensor &y, Tensor &to) {
+  auto bits = [](const int64_t *ints) {
+    return reinterpret_cast<const uint64_t *>(ints);
+  };
+  if (to.isFloat())
+    f(x.floats.data(), y.floats.data(), to.floats.data());
+  else
+    f(bits(x.ints.data()), bits(y.ints.data()),
+      reinterpret_cast<uint64_t *>(to.ints.data()));
+}
+
 /// The tensor of `type` whose i-th element is that of `x` at start + index .
 /// strides.
 inline Tensor moveElements(mlir::RankedTensorType type, const Tensor &x,
