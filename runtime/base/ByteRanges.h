@@ -67,6 +67,10 @@ AccessedBytes accessedBytes(const Command &command,
         .push_back({{slices[i].space, slices[i].index},
                     slices[i].offsetBytes,
                     slices[i].offsetBytes + slices[i].sizeBytes});
+  // A limited slice may be a part of another one.
+  const AccessedBytes all{unionBytes(reads), unionBytes(writes)};
+  if (limits.empty())
+    return all;
   AccessedBytes limited;
   for (const AccessLimit &limit : limits) {
     if (limit.read >= reads.size() ||
@@ -82,8 +86,9 @@ AccessedBytes accessedBytes(const Command &command,
     if (limit.write)
       limited.written += take(writes[*limit.write], limit.bytesWritten);
   }
-  return {unionBytes(std::move(reads)) + limited.read,
-          unionBytes(std::move(writes)) + limited.written};
+  return {
+      std::min(all.read, unionBytes(std::move(reads)) + limited.read),
+      std::min(all.written, unionBytes(std::move(writes)) + limited.written)};
 }
 
 } // namespace sinter::rt

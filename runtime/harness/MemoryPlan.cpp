@@ -67,6 +67,34 @@ static void printPlace(const sinter_entry &entry, uint32_t place) {
   std::printf("%s", memoryChart(entry, place).c_str());
 }
 
+/// Prints where each state is: of a slot "m/0.weight", that of the parameter
+/// 0.weight which the optimizer calls m.
+static void printStates(const sinter_artifact &artifact) {
+  if (!artifact.numStates)
+    return;
+  std::printf("  %12s %12s  %s\n", "offset", "bytes", "state");
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_state_desc &state = artifact.states[i];
+    std::printf("  %12" PRIu64 " %12" PRIu64 "  %s%s%s\n", state.offsetBytes,
+                state.tensor.sizeBytes, state.tensor.name,
+                artifact.numPlaces ? " on " : "",
+                artifact.numPlaces ? artifact.places[state.place].device : "");
+  }
+}
+
+static nlohmann::ordered_json statesJson(const sinter_artifact &artifact) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_state_desc &state = artifact.states[i];
+    json.push_back({{"name", state.tensor.name},
+                    {"offsetBytes", state.offsetBytes},
+                    {"sizeBytes", state.tensor.sizeBytes}});
+    if (artifact.numPlaces)
+      json.back()["device"] = artifact.places[state.place].device;
+  }
+  return json;
+}
+
 static void printEntry(const sinter_artifact &artifact,
                        const sinter_entry &entry) {
   std::printf("entry %s: %u commands, arena %" PRIu64
@@ -91,6 +119,7 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
     std::printf("states: %u, %" PRIu64 " bytes; constants: %" PRIu64 " bytes\n",
                 artifact.numStates, stateBytesOfAll(artifact),
                 artifact.constantsBytes);
+    printStates(artifact);
     for (uint32_t i = 0; i < artifact.numEntries; ++i)
       printEntry(artifact, artifact.entries[i]);
     return {};
@@ -98,6 +127,7 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
   nlohmann::ordered_json json;
   json["stateBytes"] = stateBytesOfAll(artifact);
   json["constantsBytes"] = artifact.constantsBytes;
+  json["states"] = statesJson(artifact);
   json["entries"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
     json["entries"].push_back(entryJson(artifact, artifact.entries[i]));
