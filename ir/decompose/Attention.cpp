@@ -14,7 +14,7 @@ using namespace sinter::ir;
 
 /// `scores` [.., T, S], with -inf where the position of the key exceeds that of
 /// the query.
-static Value maskFuture(Compute &c, Value scores) {
+static Value maskFuture(Compute c, Value scores) {
   RankedTensorType type = tensorType(scores);
   ArrayRef<int64_t> square = type.getShape().take_back(2);
   auto positions = RankedTensorType::get(square, c.b.getI64Type());
@@ -37,17 +37,22 @@ struct Probabilities {
 
 /// Softmax along the last dimension; it gives 0, not NaN, where all scores are
 /// -inf.
-static Probabilities softmaxMasked(Compute &c, Value scores) {
+static Probabilities softmaxMasked(Compute c, Value scores) {
   int64_t axis = tensorType(scores).getRank() - 1;
-  Value greatest = c.max(scores, axis);
-  Value lowest = c.constant(greatest, -std::numeric_limits<double>::infinity());
-  Value isMasked = c.compare(CompareKind::eq, greatest, lowest);
-  greatest = c.where(isMasked, c.constant(greatest, 0), greatest);
-  greatest = c.make<StopGradientOp>(greatest);
-  Value power = c.make<ExpOp>(c.sub(scores, c.spread(greatest, scores, axis)));
-  Value total = c.sum(power, axis);
-  Value sum = c.where(isMasked, c.constant(total, 1), total);
-  return {c.div(power, c.spread(sum, scores, axis)),
+  Compute max = c.in(CompositePart::maximum),
+          shift = c.in(CompositePart::shift), exp = c.in(CompositePart::power),
+          add = c.in(CompositePart::sum), div = c.in(CompositePart::quotient);
+  Value greatest = max.max(scores, axis);
+  Value lowest =
+      max.constant(greatest, -std::numeric_limits<double>::infinity());
+  Value isMasked = max.compare(CompareKind::eq, greatest, lowest);
+  greatest = max.where(isMasked, max.constant(greatest, 0), greatest);
+  greatest = max.make<StopGradientOp>(greatest);
+  Value power =
+      exp.make<ExpOp>(shift.sub(scores, shift.spread(greatest, scores, axis)));
+  Value total = add.sum(power, axis);
+  Value sum = add.where(isMasked, add.constant(total, 1), total);
+  return {div.div(power, div.spread(sum, scores, axis)),
           c.add(greatest, c.make<LogOp>(total))};
 }
 
@@ -55,19 +60,17 @@ namespace {
 /// The products of attention: all but the last two dimensions are batch.
 class Products {
 public:
-  Products(Compute &c, int64_t rank)
-      : c(c), rank(rank),
-        batch(llvm::to_vector(llvm::seq<int64_t>(0, rank - 2))) {}
+  explicit Products(int64_t rank)
+      : rank(rank), batch(llvm::to_vector(llvm::seq<int64_t>(0, rank - 2))) {}
 
   enum Side { rows, columns }; // which of the last two is summed over
-  Value dot(Value lhs, Side lhsSide, Value rhs, Side rhsSide) {
+  Value dot(Compute c, Value lhs, Side lhsSide, Value rhs, Side rhsSide) {
     return c.b.create<DotGeneralOp>(c.loc, lhs, rhs, batch, batch,
                                     ArrayRef<int64_t>(rank - 2 + lhsSide),
                                     ArrayRef<int64_t>(rank - 2 + rhsSide));
   }
 
 private:
-  Compute &c;
   int64_t rank;
   SmallVector<int64_t> batch;
 };
@@ -77,46 +80,57 @@ private:
 /// ops, which are merged if both are decomposed.
 template <class OpTy>
 static Probabilities probabilities(Compute &c, Products &products, OpTy op) {
-  Value scores = products.dot(c.load(op.getQuery()), Products::columns,
-                              c.load(op.getKey()), Products::columns);
-  scores = c.mul(scores, op.getScale().convertToDouble());
+  Compute product = c.in(CompositePart::scores),
+          mask = c.in(CompositePart::mask);
+  Value scores =
+      products.dot(product, product.load(op.getQuery()), Products::columns,
+                   product.load(op.getKey()), Products::columns);
+  scores =
+      c.in(CompositePart::scale).mul(scores, op.getScale().convertToDouble());
   if (op.getMask())
-    scores = c.add(scores, c.load(op.getMask()));
+    scores = mask.add(scores, mask.load(op.getMask()));
   if (op.getCausal())
-    scores = maskFuture(c, scores);
-  return softmaxMasked(c, scores);
+    scores = maskFuture(mask, scores);
+  return softmaxMasked(c.in(CompositePart::softmax), scores);
 }
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   Compute c(builder, getLoc(), getQuery());
-  Products products(c, tensorType(getQuery()).getRank());
+  Products products(tensorType(getQuery()).getRank());
   Probabilities p = probabilities(c, products, *this);
-  return {c.store(products.dot(p.values, Products::columns, c.load(getValue()),
-                               Products::rows)),
+  Compute output = c.in(CompositePart::output);
+  return {output.store(products.dot(output, p.values, Products::columns,
+                                    output.load(getValue()), Products::rows)),
           p.stats};
 }
 
 SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
   Compute c(builder, getLoc(), getQuery());
   int64_t rank = tensorType(getQuery()).getRank();
-  Products products(c, rank);
+  Products products(rank);
   Value p = probabilities(c, products, *this).values;
-  Value outputGrad = c.load(getOutputGrad());
-  Value valueGrad = products.dot(p, Products::rows, outputGrad, Products::rows);
-  Value dp = products.dot(outputGrad, Products::columns, c.load(getValue()),
-                          Products::columns);
-  Value along = c.sum(c.mul(dp, p), rank - 1);
-  Value maskGrad = c.mul(p, c.sub(dp, c.spread(along, dp, rank - 1)));
-  Value scoreGrad = c.mul(maskGrad, getScale().convertToDouble());
+  Compute output = c.in(CompositePart::output),
+          softmax = c.in(CompositePart::softmax),
+          product = c.in(CompositePart::scores);
+  Value outputGrad = output.load(getOutputGrad());
+  Value valueGrad =
+      products.dot(output, p, Products::rows, outputGrad, Products::rows);
+  Value dp = products.dot(output, outputGrad, Products::columns,
+                          output.load(getValue()), Products::columns);
+  Value along = softmax.sum(softmax.mul(dp, p), rank - 1);
+  Value maskGrad =
+      softmax.mul(p, softmax.sub(dp, softmax.spread(along, dp, rank - 1)));
+  Value scoreGrad =
+      c.in(CompositePart::scale).mul(maskGrad, getScale().convertToDouble());
   SmallVector<Value> results = {
-      c.store(products.dot(scoreGrad, Products::columns, c.load(getKey()),
-                           Products::rows)),
-      c.store(products.dot(scoreGrad, Products::rows, c.load(getQuery()),
-                           Products::rows)),
-      c.store(valueGrad)};
+      product.store(products.dot(product, scoreGrad, Products::columns,
+                                 product.load(getKey()), Products::rows)),
+      product.store(products.dot(product, scoreGrad, Products::rows,
+                                 product.load(getQuery()), Products::rows)),
+      output.store(valueGrad)};
   if (getMask())
     results.push_back(
-        castTo(builder, getLoc(), maskGrad,
+        castTo(builder, c.in(CompositePart::mask).loc, maskGrad,
                cast<FloatType>(tensorType(getMask()).getElementType())));
   return results;
 }

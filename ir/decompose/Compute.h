@@ -10,6 +10,7 @@
 #define SINTER_IR_DECOMPOSE_COMPUTE_H
 
 #include "ir/Build.h"
+#include "ir/CompositeParts.h"
 
 namespace sinter::ir {
 
@@ -21,6 +22,14 @@ public:
       : b(b), loc(loc), stored_(tensorType(like).getElementType()),
         element_(stored_.getIntOrFloatBitWidth() < 32 ? b.getF32Type()
                                                       : stored_) {}
+
+  /// The same, whose ops are those of one part of the composite. Its location
+  /// is that of `part` in the location of this.
+  Compute in(CompositePart part) const {
+    Compute c = *this;
+    c.loc = partOfComposite(loc, part);
+    return c;
+  }
 
   /// Casts `v` to the element type of computing, and back to that of storage.
   mlir::Value load(mlir::Value v) { return castTo(b, loc, v, element_); }

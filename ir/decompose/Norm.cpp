@@ -16,24 +16,31 @@ using namespace sinter::ir;
 
 /// x - max(x) along `axis`. The result of softmax does not depend on the
 /// maximum, so differentiation need not follow it.
-static Value shiftByMax(Compute &c, Value x, int64_t axis) {
-  Value greatest = c.make<StopGradientOp>(c.max(x, axis));
-  return c.sub(x, c.spread(greatest, x, axis));
+static Value shiftByMax(const Compute &c, Value x, int64_t axis) {
+  Compute max = c.in(CompositePart::maximum),
+          shift = c.in(CompositePart::shift);
+  Value greatest = max.make<StopGradientOp>(max.max(x, axis));
+  return shift.sub(x, shift.spread(greatest, x, axis));
 }
 
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   Compute c(builder, getLoc(), getX());
   int64_t axis = getAxis();
-  Value power = c.make<ExpOp>(shiftByMax(c, c.load(getX()), axis));
-  return {c.store(c.div(power, c.spread(c.sum(power, axis), power, axis)))};
+  Compute div = c.in(CompositePart::quotient);
+  Value power = c.in(CompositePart::power)
+                    .make<ExpOp>(shiftByMax(c, c.load(getX()), axis));
+  Value total = c.in(CompositePart::sum).sum(power, axis);
+  return {div.store(div.div(power, div.spread(total, power, axis)))};
 }
 
 SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
   Compute c(builder, getLoc(), getX());
   int64_t axis = getAxis();
   Value shifted = shiftByMax(c, c.load(getX()), axis);
-  Value logSum = c.make<LogOp>(c.sum(c.make<ExpOp>(shifted), axis));
-  return {c.store(c.sub(shifted, c.spread(logSum, shifted, axis)))};
+  Compute log = c.in(CompositePart::logarithm);
+  Value power = c.in(CompositePart::power).make<ExpOp>(shifted);
+  Value logSum = log.make<LogOp>(c.in(CompositePart::sum).sum(power, axis));
+  return {log.store(log.sub(shifted, log.spread(logSum, shifted, axis)))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -49,13 +56,18 @@ struct Normalised {
 
 /// The variance is the mean of squared deviations. The mean of squares less the
 /// squared mean would lose all digits where the mean is large.
-static Normalised normalise(Compute &c, Value x, ArrayRef<int64_t> dims,
+static Normalised normalise(const Compute &c, Value x, ArrayRef<int64_t> dims,
                             double epsilon) {
-  Value mean = c.mean(x, dims);
-  Value centred = c.sub(x, c.spread(mean, x, dims));
-  Value variance = c.mean(c.mul(centred, centred), dims);
-  Value inverse = c.make<RsqrtOp>(c.add(variance, epsilon));
-  return {c.mul(centred, c.spread(inverse, x, dims)), mean, variance};
+  Compute sub = c.in(CompositePart::centred),
+          mul = c.in(CompositePart::normalised);
+  Value mean = c.in(CompositePart::mean).mean(x, dims);
+  Value centred = sub.sub(x, sub.spread(mean, x, dims));
+  Value square = c.in(CompositePart::square).mul(centred, centred);
+  Value variance = c.in(CompositePart::variance).mean(square, dims);
+  Value inverse =
+      c.in(CompositePart::deviation)
+          .make<RsqrtOp>(c.in(CompositePart::epsilon).add(variance, epsilon));
+  return {mul.mul(centred, mul.spread(inverse, x, dims)), mean, variance};
 }
 
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
@@ -65,17 +77,19 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
       llvm::to_vector(llvm::seq<int64_t>(getAxis(), getType().getRank()));
   Value y =
       normalise(c, c.load(getX()), dims, getEpsilon().convertToDouble()).value;
-  y = c.mul(y, broadcastTo(c.b, c.loc, c.load(getScale()), shape));
+  Compute mul = c.in(CompositePart::scale), add = c.in(CompositePart::bias);
+  y = mul.mul(y, broadcastTo(c.b, mul.loc, mul.load(getScale()), shape));
   if (getBias())
-    y = c.add(y, broadcastTo(c.b, c.loc, c.load(getBias()), shape));
+    y = add.add(y, broadcastTo(c.b, add.loc, add.load(getBias()), shape));
   return {c.store(y)};
 }
 
 /// `y * scale + bias` with the factors of each channel, dimension 1.
-static Value scaleChannels(Compute &c, Value y, Value scale, Value bias) {
+static Value scaleChannels(const Compute &c, Value y, Value scale, Value bias) {
+  Compute mul = c.in(CompositePart::scale), add = c.in(CompositePart::bias);
   ArrayRef<int64_t> shape = tensorType(y).getShape();
-  y = c.mul(y, broadcastInDim(c.b, c.loc, c.load(scale), shape, {1}));
-  return c.add(y, broadcastInDim(c.b, c.loc, c.load(bias), shape, {1}));
+  y = mul.mul(y, broadcastInDim(c.b, mul.loc, mul.load(scale), shape, {1}));
+  return add.add(y, broadcastInDim(c.b, add.loc, add.load(bias), shape, {1}));
 }
 
 SmallVector<Value> BatchNormOp::decompose(OpBuilder &builder) {
@@ -108,8 +122,9 @@ SmallVector<Value> GroupNormOp::decompose(OpBuilder &builder) {
   SmallVector<int64_t> grouped = {shape[0], groups, shape[1] / groups};
   grouped.append(shape.begin() + 2, shape.end());
   auto dims = llvm::to_vector(llvm::seq<int64_t>(2, grouped.size()));
-  Value x = reshapeTo(c.b, c.loc, c.load(getX()), grouped);
+  Compute mean = c.in(CompositePart::mean);
+  Value x = reshapeTo(c.b, mean.loc, mean.load(getX()), grouped);
   Value y = normalise(c, x, dims, getEpsilon().convertToDouble()).value;
-  y = reshapeTo(c.b, c.loc, y, shape);
+  y = reshapeTo(c.b, c.in(CompositePart::normalised).loc, y, shape);
   return {c.store(scaleChannels(c, y, getScale(), getBias()))};
 }

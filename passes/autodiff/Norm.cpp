@@ -36,22 +36,28 @@ struct Normalised {
 };
 
 /// The mean over `dims`, which the result does not have.
-Value meanOver(OpGradient &g, Value v, ArrayRef<int64_t> dims) {
+Value meanOver(ValueBuilder g, Value v, ArrayRef<int64_t> dims) {
   double count = 1;
   for (int64_t dim : dims)
     count *= static_cast<double>(tensorType(v).getDimSize(dim));
   return g.div(g.sum(v, dims), count);
 }
-Value meanSpread(OpGradient &g, Value v, ArrayRef<int64_t> dims) {
+Value meanSpread(ValueBuilder g, Value v, ArrayRef<int64_t> dims) {
   return g.unreduce(meanOver(g, v, dims), dims, v);
 }
 
 Normalised normalise(OpGradient &g, Value x, ArrayRef<int64_t> dims,
                      double epsilon) {
-  Value centered = g.sub(x, meanSpread(g, x, dims));
-  Value variance = meanOver(g, g.square(centered), dims);
-  Value rstd = g.unreduce(g.rsqrt(g.add(variance, epsilon)), dims, x);
-  return {g.mul(centered, rstd), rstd};
+  ValueBuilder sub = g.in(CompositePart::centred),
+               mul = g.in(CompositePart::normalised);
+  Value mean = meanOver(g.in(CompositePart::mean), x, dims);
+  Value centered = sub.sub(x, sub.unreduce(mean, dims, x));
+  Value square = g.in(CompositePart::square).square(centered);
+  Value variance = meanOver(g.in(CompositePart::variance), square, dims);
+  variance = g.in(CompositePart::epsilon).add(variance, epsilon);
+  Value rstd = g.in(CompositePart::deviation).rsqrt(variance);
+  rstd = mul.unreduce(rstd, dims, x);
+  return {mul.mul(centered, rstd), rstd};
 }
 
 /// The cotangent of x under n = normalise(x), from that of n, `h`:
@@ -66,16 +72,17 @@ void layerNormRule(LayerNormOp op, OpGradient &g) {
   RankedTensorType type = tensorType(op.getX());
   int64_t axis = op.getAxis(), rank = type.getRank();
   SmallVector<int64_t> inner = dimRange(axis, rank), outer = firstDims(axis);
+  ValueBuilder mul = g.in(CompositePart::scale);
   Normalised n =
       normalise(g, op.getX(), inner, op.getEpsilon().convertToDouble());
   if (g.wants(0)) {
-    Value scale = g.broadcast(op.getScale(), type.getShape(), inner);
-    g.give(0, throughStatistics(g, n, g.mul(g.grad(), scale), inner));
+    Value scale = mul.broadcast(op.getScale(), type.getShape(), inner);
+    g.give(0, throughStatistics(g, n, mul.mul(g.grad(), scale), inner));
   }
   if (g.wants(1))
-    g.give(1, g.sum(g.mul(g.grad(), n.value), outer));
+    g.give(1, mul.sum(mul.mul(g.grad(), n.value), outer));
   if (op.getBias() && g.wants(2))
-    g.give(2, g.sum(g.grad(), outer));
+    g.give(2, g.in(CompositePart::bias).sum(g.grad(), outer));
 }
 
 /// The statistics are operands, so the op is linear in x.
@@ -143,18 +150,23 @@ void groupNormRule(GroupNormOp op, OpGradient &g) {
   SmallVector<int64_t> grouped{shape[0], groups, shape[1] / groups};
   grouped.append(shape.begin() + 2, shape.end());
   SmallVector<int64_t> dims = dimRange(2, grouped.size());
-  Normalised n = normalise(g, g.reshape(op.getX(), grouped), dims,
+  ValueBuilder first = g.in(CompositePart::mean),
+               last = g.in(CompositePart::normalised),
+               mul = g.in(CompositePart::scale);
+  Normalised n = normalise(g, first.reshape(op.getX(), grouped), dims,
                            op.getEpsilon().convertToDouble());
   SmallVector<int64_t> others = allDimsBut(type.getRank(), 1);
   if (g.wants(0)) {
-    Value h = g.mul(g.grad(), g.broadcast(op.getScale(), shape, {1}));
-    g.give(0, g.reshape(throughStatistics(g, n, g.reshape(h, grouped), dims),
-                        shape));
+    Value h = mul.mul(g.grad(), mul.broadcast(op.getScale(), shape, {1}));
+    Value dx = throughStatistics(g, n, last.reshape(h, grouped), dims);
+    g.give(0, first.reshape(dx, shape));
   }
-  if (g.wants(1))
-    g.give(1, g.sum(g.mul(g.grad(), g.reshape(n.value, shape)), others));
+  if (g.wants(1)) {
+    Value value = last.reshape(n.value, shape);
+    g.give(1, mul.sum(mul.mul(g.grad(), value), others));
+  }
   if (g.wants(2))
-    g.give(2, g.sum(g.grad(), others));
+    g.give(2, g.in(CompositePart::bias).sum(g.grad(), others));
 }
 
 } // namespace

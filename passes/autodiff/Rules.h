@@ -10,6 +10,7 @@
 #ifndef SINTER_PASSES_AUTODIFF_RULES_H
 #define SINTER_PASSES_AUTODIFF_RULES_H
 
+#include "ir/CompositeParts.h"
 #include "ir/Locations.h"
 #include "passes/ValueBuilder.h"
 #include "passes/autodiff/Gradient.h"
@@ -50,6 +51,11 @@ public:
   /// message "has no gradient".
   void refuse(llvm::StringRef what) { refused = what; }
   std::optional<llvm::StringRef> refusal() const { return refused; }
+
+  /// A builder of the ops of one part of the composite `op`.
+  ValueBuilder in(ir::CompositePart part) const {
+    return {b, ir::partOfComposite(loc, part)};
+  }
 
   mlir::Operation *op;
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/place/DecomposeComposites.h"
 
+#include "ir/CompositeParts.h"
 #include "ir/Remarks.h"
 #include "ir/Rewrites.h"
 #include "passes/Passes.h"
@@ -24,10 +25,32 @@ namespace sinter::passes {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITES
 #include "passes/Passes.h.inc"
 
+/// A cast of an operand or result of a composite is no part of it. It gets the
+/// nodes of the ops that read it, or of the one that it rounds.
+static void locateCasts(ArrayRef<CastOp> casts) {
+  for (CastOp cast : llvm::reverse(casts)) {
+    auto width = [](Value value) {
+      return tensorType(value).getElementType().getIntOrFloatBitWidth();
+    };
+    SmallVector<Location> locations;
+    if (width(cast.getResult()) < width(cast.getX())) {
+      if (Operation *source = cast.getX().getDefiningOp())
+        locations.push_back(source->getLoc());
+    } else {
+      for (Operation *reader : cast->getUsers())
+        if (!llvm::is_contained(locations, reader->getLoc()))
+          locations.push_back(reader->getLoc());
+    }
+    if (!locations.empty())
+      cast->setLoc(FusedLoc::get(cast.getContext(), locations));
+  }
+}
+
 int64_t decomposeComposites(func::FuncOp function,
                             llvm::function_ref<bool(Operation *)> keeps) {
   int64_t count = 0;
   SmallVector<CompositeOpInterface> work;
+  SmallVector<CastOp> casts;
   auto collect = [&](Operation *op) {
     auto composite = dyn_cast<CompositeOpInterface>(op);
     if (composite && !keeps(op))
@@ -49,10 +72,13 @@ int64_t decomposeComposites(func::FuncOp function,
          made != op; made = made->getNextNode()) {
       rewrite.inserted(made);
       collect(made);
+      if (auto cast = dyn_cast<CastOp>(made); cast && namesParts(cast.getLoc()))
+        casts.push_back(cast);
     }
     op->erase();
     ++count;
   }
+  locateCasts(casts);
   return count;
 }
 

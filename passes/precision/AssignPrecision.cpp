@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/precision/AssignPrecision.h"
 #include "ir/Build.h"
+#include "ir/CompositeParts.h"
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/AttentionForm.h"
@@ -250,27 +251,42 @@ private:
     });
   }
 
+  /// The location of the cast of an operand: that of the op whose result it
+  /// rounds, behind views: casts move there. States and inputs have no node, so
+  /// their casts get that of `op`.
+  static Location roundingLocation(Operation *op, unsigned operand) {
+    Value value = op->getOperand(operand);
+    while (ir::isView(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    auto made = dyn_cast<OpResult>(value);
+    if (!made || ir::joinedNodeNames(made.getOwner()->getLoc()).empty())
+      return ir::operandLocation(op, operand);
+    return ir::resultLocation(made.getOwner(), made.getResultNumber());
+  }
+
   /// Replaces all uses of `op` by a copy in which every tensor is `narrow`,
   /// except those that must stay float32 (staysFloat32).
   static void narrowOp(Operation *op, FloatType narrow) {
     OpBuilder builder(op);
     auto isWide = [&](Value value) { return staysFloat32(op, value); };
     OperationState state(op->getLoc(), op->getName());
-    for (Value operand : op->getOperands())
+    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
       state.addOperands(
-          isWide(operand) ? operand
-                          : ir::castTo(builder, op->getLoc(), operand, narrow));
+          isWide(operand)
+              ? operand
+              : ir::castTo(builder, roundingLocation(op, i), operand, narrow));
     for (Value result : op->getResults())
       state.addTypes(isWide(result) ? result.getType()
                                     : ir::tensorType(result).clone(narrow));
     state.addAttributes(op->getAttrs());
     Operation *copy = builder.create(state);
-    for (auto [result, by] :
-         llvm::zip_equal(op->getResults(), copy->getResults()))
+    for (auto [i, result] : llvm::enumerate(op->getResults())) {
+      Value by = copy->getResult(i);
       result.replaceAllUsesWith(
-          isWide(result)
-              ? Value(by)
-              : ir::castTo(builder, op->getLoc(), by, builder.getF32Type()));
+          isWide(result) ? by
+                         : ir::castTo(builder, ir::resultLocation(op, i), by,
+                                      builder.getF32Type()));
+    }
   }
 
   LogicalResult markTf32(func::FuncOp function,

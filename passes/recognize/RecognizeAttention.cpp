@@ -41,7 +41,7 @@ Value throughScale(Value value, double &scale, Match &match) {
                                             : std::nullopt;
   if (!number || *number == 0)
     return value;
-  match.add(op);
+  match.add(op, CompositePart::scale);
   scale = isa<MulOp>(op) ? scale * *number : scale / *number;
   return op->getOperand(0);
 }
@@ -69,7 +69,7 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
   auto restart = [&](Operation *op) {
     match = start;
     if (op)
-      match.add(op);
+      match.add(op, CompositePart::mask);
     return Scores();
   };
   if (Scores scores = restart(nullptr); scores.reach(masked, match))
@@ -122,7 +122,7 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DotGeneralOp op,
                                 PatternRewriter &rewriter) const override {
-    Match match(op);
+    Match match(op, CompositePart::output);
     auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
     int64_t rank = tensorType(op.getLhs()).getRank(), last = rank - 1;
     if (!softmax || static_cast<int64_t>(softmax.getAxis()) != last ||
@@ -130,13 +130,13 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
         op.getLhsBatch() != ArrayRef<int64_t>(firstDims(rank - 2)))
       return rewriter.notifyMatchFailure(op,
                                          "no softmax over keys times values");
-    match.add(softmax);
+    match.add(softmax, CompositePart::softmax);
     std::optional<Scores> scores = Scores::of(softmax.getX(), match);
     if (!scores || !isMatrixProduct(scores->product))
       return rewriter.notifyMatchFailure(
           op, "the scores are not a product of queries and keys");
     DotGeneralOp product = scores->product;
-    match.add(product);
+    match.add(product, CompositePart::scores);
     if (!match.isClosed())
       return rewriter.notifyMatchFailure(
           op, "an intermediate value has another user");
@@ -144,14 +144,14 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
     ValueBuilder moves(rewriter, product.getLoc());
     Value queries = withoutScale(moves, product.getLhs(), scores->scale, match);
     Value keys = withoutScale(moves, product.getRhs(), scores->scale, match);
-    ValueBuilder b(rewriter, match.location());
     Value query =
-        asMatrices(b, queries, product.getLhsBatch(), product.getLhsFree()[0],
-                   product.getLhsContract()[0]);
+        asMatrices(moves, queries, product.getLhsBatch(),
+                   product.getLhsFree()[0], product.getLhsContract()[0]);
     Value key =
-        asMatrices(b, keys, product.getRhsBatch(), product.getRhsFree()[0],
+        asMatrices(moves, keys, product.getRhsBatch(), product.getRhsFree()[0],
                    product.getRhsContract()[0]);
-    Value value = asMatrices(b, op.getRhs(), op.getRhsBatch(),
+    ValueBuilder after(rewriter, op.getLoc()), b(rewriter, match.location());
+    Value value = asMatrices(after, op.getRhs(), op.getRhsBatch(),
                              op.getRhsContract()[0], op.getRhsFree()[0]);
     rewriter.replaceOp(op, b.make<AttentionOp>(query, key, value, scores->mask,
                                                scores->scale, scores->causal));

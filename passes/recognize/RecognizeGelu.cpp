@@ -55,11 +55,11 @@ void collectProduct(Value value, Match &match, Product &product,
 }
 
 /// The other summand if `value` is a sum with the number 1; else null.
-Value besideOne(Value value, Match &match) {
+Value besideOne(Value value, Match &match, CompositePart part) {
   auto add = value.getDefiningOp<AddOp>();
   if (!add)
     return {};
-  match.add(add);
+  match.add(add, part);
   for (unsigned i : {0u, 1u})
     if (splatNumber(add->getOperand(i)) == 1.0)
       return add->getOperand(1 - i);
@@ -103,7 +103,8 @@ bool isTanhArgument(Value value, Value x, Match &match) {
   unsigned other = product.factors[0] == x ? 1 : 0;
   if (product.factors[1 - other] != x)
     return false;
-  Value square = besideOne(product.factors[other], match);
+  Value square =
+      besideOne(product.factors[other], match, CompositePart::argument);
   if (!square)
     return false;
   Product inner;
@@ -125,17 +126,18 @@ struct RecognizeGelu : RewritePattern {
     // Only the whole product matches: in a part of it the factor 1/2 is
     // missing.
     Product product;
-    Match match(op);
+    Match match(op, CompositePart::product);
     collectProduct(op->getResult(0), match, product, /*isRoot=*/true);
     if (product.factors.size() != 2 ||
         !isAbout(op->getResult(0), product.number, 0.5))
       return rewriter.notifyMatchFailure(op, "not half a product of two");
     for (unsigned i : {0u, 1u}) {
-      Match attempt(op);
+      Match attempt(op, CompositePart::product);
       Product again;
       collectProduct(op->getResult(0), attempt, again, /*isRoot=*/true);
       Value x = again.factors[i];
-      Value curve = besideOne(again.factors[1 - i], attempt);
+      Value curve =
+          besideOne(again.factors[1 - i], attempt, CompositePart::sum);
       auto form = curve ? formOf(curve, x, attempt) : std::nullopt;
       if (!form)
         continue;
@@ -151,7 +153,8 @@ struct RecognizeGelu : RewritePattern {
 
   static std::optional<GeluForm> formOf(Value curve, Value x, Match &match) {
     if (auto erf = curve.getDefiningOp<ErfOp>()) {
-      match.add(erf);
+      match.add(erf, CompositePart::curve);
+      match.enter(CompositePart::argument);
       Product argument;
       collectProduct(erf.getX(), match, argument);
       bool fits = argument.factors.size() == 1 && argument.factors[0] == x &&
@@ -159,7 +162,8 @@ struct RecognizeGelu : RewritePattern {
       return fits ? std::optional(GeluForm::erf) : std::nullopt;
     }
     if (auto tanh = curve.getDefiningOp<TanhOp>()) {
-      match.add(tanh);
+      match.add(tanh, CompositePart::curve);
+      match.enter(CompositePart::argument);
       return isTanhArgument(tanh.getX(), x, match)
                  ? std::optional(GeluForm::tanh)
                  : std::nullopt;

@@ -6,7 +6,6 @@
 #include "passes/recognize/RecognizeMatch.h"
 
 #include "passes/OpClasses.h"
-#include "passes/simplify/CommonSubexpressions.h"
 
 #include <cmath>
 
@@ -16,7 +15,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 
 bool Match::isClosed() const {
-  for (Operation *op : ops)
+  for (const auto &[op, part] : ops)
     for (Operation *user : op->getUsers())
       if (user != root && !ops.contains(user))
         return false;
@@ -24,11 +23,12 @@ bool Match::isClosed() const {
 }
 
 Location Match::location() const {
-  Location loc = root->getLoc();
-  for (Operation *op : ops)
+  SmallVector<std::pair<CompositePart, Location>> parts{
+      {rootPart, root->getLoc()}};
+  for (const auto &[op, part] : ops)
     if (!isa<ConstantOp>(op))
-      loc = fuseLocations(loc, op->getLoc());
-  return loc;
+      parts.push_back({part, op->getLoc()});
+  return compositeLocation(root->getContext(), parts);
 }
 
 Spread::Spread(Value value, Match &match)

@@ -11,28 +11,40 @@
 #define SINTER_PASSES_RECOGNIZE_RECOGNIZEMATCH_H
 
 #include "ir/Build.h"
+#include "ir/CompositeParts.h"
 
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace sinter::passes {
 
-/// The ops between a composite's operands and its root.
+/// The ops between a composite's operands and its root, and which part of the
+/// composite each of them is.
 class Match {
 public:
-  explicit Match(mlir::Operation *root) : root(root) {}
+  /// `root` belongs to `part`, and so do the ops that are added before the next
+  /// call of enter().
+  Match(mlir::Operation *root, ir::CompositePart part)
+      : root(root), rootPart(part), part(part) {}
+  /// What is added from now on belongs to `part`.
+  void enter(ir::CompositePart next) { part = next; }
   void add(mlir::Operation *op) {
     if (op != root)
-      ops.insert(op);
+      ops.insert({op, part});
+  }
+  void add(mlir::Operation *op, ir::CompositePart ofPart) {
+    enter(ofPart);
+    add(op);
   }
   /// True when nothing outside the match uses a value inside it.
   bool isClosed() const;
-  /// The node names of the root and all ops of the match.
+  /// The node names of the root and all ops of the match, by part.
   mlir::Location location() const;
 
 private:
   mlir::Operation *root; // null: none
-  llvm::SetVector<mlir::Operation *> ops;
+  ir::CompositePart rootPart, part;
+  llvm::MapVector<mlir::Operation *, ir::CompositePart> ops;
 };
 
 /// A value whose elements are spread over a larger shape by broadcasts and

@@ -38,18 +38,22 @@ std::optional<Standardised> matchFactors(Value centredValue,
   auto centred = centredValue.getDefiningOp<SubOp>();
   if (!centred)
     return std::nullopt;
-  match.add(centred);
+  match.add(centred, CompositePart::centred);
   Standardised result{centred.getLhs(), {}, 0};
+  match.enter(CompositePart::mean);
   auto dims = Spread(centred.getRhs(), match).meanOf(result.x);
   if (!dims)
     return std::nullopt;
 
+  match.enter(CompositePart::deviation);
   Spread deviation(deviationValue, match);
   bool isInverse = isDivision || deviation.enterReciprocal();
   if (isInverse ? !deviation.enter<SqrtOp>() : !deviation.enter<RsqrtOp>())
     return std::nullopt;
+  match.enter(CompositePart::epsilon);
   if (!deviation.enter<AddOp>(&result.epsilon))
     result.epsilon = 0;
+  match.enter(CompositePart::variance);
   // The variance is the mean of the squares. meanOf() takes the value that is
   // reduced, so every square of `centred` is tried.
   for (Operation *user : centred->getUsers()) {
@@ -60,7 +64,7 @@ std::optional<Standardised> matchFactors(Value centredValue,
     Spread mean = deviation;
     if (!isSquare || mean.meanOf(user->getResult(0)) != dims)
       continue;
-    match.add(user);
+    match.add(user, CompositePart::square);
     result.dims = *dims;
     return result;
   }
@@ -71,7 +75,7 @@ std::optional<Standardised> matchStandardised(Operation *op, Match &match) {
   for (unsigned i : {0u, 1u}) {
     if (i == 1 && isa<DivOp>(op))
       break;
-    Match attempt(op);
+    Match attempt(op, CompositePart::normalised);
     auto found = matchFactors(op->getOperand(i), op->getOperand(1 - i),
                               isa<DivOp>(op), attempt);
     if (!found)
@@ -85,7 +89,7 @@ std::optional<Standardised> matchStandardised(Operation *op, Match &match) {
 /// The value that `spread` repeats and that has the dimensions from `first` on
 /// (`alone`: dimension `first` only), or is a splat; null otherwise.
 Value parameterOf(Value spread, int64_t first, bool alone) {
-  Match match(nullptr);
+  Match match(nullptr, CompositePart::scale);
   Spread source(spread, match);
   source.peel();
   SplatElementsAttr splat;
@@ -113,7 +117,7 @@ struct RecognizeLayerNorm : RewritePattern {
                                 PatternRewriter &rewriter) const override {
     if (!isa<MulOp, DivOp>(op))
       return failure();
-    Match match(op);
+    Match match(op, CompositePart::normalised);
     auto found = matchStandardised(op, match);
     if (!found)
       return rewriter.notifyMatchFailure(op,
@@ -131,7 +135,6 @@ struct RecognizeLayerNorm : RewritePattern {
     // The affine part, if there is one.
     Operation *root = op;
     Value scale, bias;
-    SmallVector<Location> locs{match.location()};
     if (auto mul = onlyUser<MulOp>(op->getResult(0))) {
       scale = parameterOf(otherOperand(mul, op->getResult(0)), axis, false);
       auto add = scale ? onlyUser<AddOp>(mul.getResult()) : AddOp();
@@ -139,15 +142,15 @@ struct RecognizeLayerNorm : RewritePattern {
         bias = parameterOf(otherOperand(add, mul), axis, false);
       if (scale) {
         root = mul;
-        locs.push_back(mul.getLoc());
+        match.add(mul, CompositePart::scale);
       }
       if (bias) {
         root = add;
-        locs.push_back(add.getLoc());
+        match.add(add, CompositePart::bias);
       }
     }
     ArrayRef<int64_t> shape = type.getShape().drop_front(axis);
-    Location loc = rewriter.getFusedLoc(locs);
+    Location loc = match.location();
     // Parameters may be defined after `op`, but not after the root.
     rewriter.setInsertionPoint(root);
     scale = scale ? shapeParameter(rewriter, scale, shape)
@@ -200,9 +203,16 @@ struct RecognizeGroupNorm : OpRewritePattern<GroupNormOp> {
     SmallVector<int64_t> channels{type.getDimSize(1)};
     scale = shapeParameter(rewriter, scale, channels);
     bias = shapeParameter(rewriter, bias, channels);
-    Location loc =
-        rewriter.getFusedLoc({inner.getLoc(), op.getLoc(), outer.getLoc(),
-                              mul.getLoc(), add.getLoc()});
+    using Part = CompositePart;
+    Location core =
+        rewriter.getFusedLoc({inner.getLoc(), op.getLoc(), outer.getLoc()});
+    SmallVector<std::pair<Part, Location>> parts;
+    for (Part part : {Part::mean, Part::centred, Part::square, Part::variance,
+                      Part::epsilon, Part::deviation, Part::normalised})
+      parts.push_back({part, core});
+    parts.push_back({Part::scale, mul.getLoc()});
+    parts.push_back({Part::bias, add.getLoc()});
+    Location loc = compositeLocation(getContext(), parts);
     rewriter.replaceOp(add, rewriter.create<GroupNormOp>(
                                 loc, inner.getX(), scale, bias,
                                 op.getGroupsAttr(), op.getEpsilonAttr()));

@@ -19,7 +19,8 @@ std::optional<std::pair<Value, int64_t>> matchShifted(Value value,
   auto sub = value.getDefiningOp<SubOp>();
   if (!sub)
     return std::nullopt;
-  match.add(sub);
+  match.add(sub, CompositePart::shift);
+  match.enter(CompositePart::maximum);
   auto dims =
       Spread(sub.getRhs(), match).reductionOf(ReduceKind::max, sub.getLhs());
   if (!dims || dims->size() != 1)
@@ -32,12 +33,13 @@ struct RecognizeSoftmax : OpRewritePattern<DivOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DivOp op,
                                 PatternRewriter &rewriter) const override {
-    Match match(op);
+    Match match(op, CompositePart::quotient);
     auto exp = op.getLhs().getDefiningOp<ExpOp>();
     if (!exp)
       return rewriter.notifyMatchFailure(op, "the dividend is not an exp");
-    match.add(exp);
+    match.add(exp, CompositePart::power);
     auto shifted = matchShifted(exp.getX(), match);
+    match.enter(CompositePart::sum);
     auto dims = Spread(op.getRhs(), match).reductionOf(ReduceKind::sum, exp);
     if (!shifted || !dims || dims->size() != 1 ||
         dims->front() != shifted->second)
@@ -58,9 +60,10 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SubOp op,
                                 PatternRewriter &rewriter) const override {
-    Match match(op);
+    Match match(op, CompositePart::logarithm);
     Spread logarithm(op.getRhs(), match);
     auto shifted = matchShifted(op.getLhs(), match);
+    match.enter(CompositePart::logarithm);
     if (!shifted || !logarithm.enter<LogOp>())
       return rewriter.notifyMatchFailure(op,
                                          "no subtracted maximum or logarithm");
@@ -68,8 +71,9 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
       auto exp = dyn_cast<ExpOp>(user);
       if (!exp)
         continue;
+      match.enter(CompositePart::sum);
       auto dims = logarithm.reductionOf(ReduceKind::sum, exp);
-      match.add(exp);
+      match.add(exp, CompositePart::power);
       if (!dims || dims->size() != 1 || dims->front() != shifted->second ||
           !match.isClosed())
         return rewriter.notifyMatchFailure(
@@ -91,7 +95,14 @@ struct RecognizeLogOfSoftmax : OpRewritePattern<LogOp> {
     auto softmax = op.getX().getDefiningOp<SoftmaxOp>();
     if (!softmax || !softmax->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no softmax of one use");
-    Location loc = rewriter.getFusedLoc({softmax.getLoc(), op.getLoc()});
+    using Part = CompositePart;
+    SmallVector<std::pair<Part, Location>> parts;
+    for (Part part : {Part::maximum, Part::shift, Part::power, Part::sum})
+      parts.push_back({part, partOfComposite(softmax.getLoc(), part)});
+    parts.push_back({Part::logarithm, op.getLoc()});
+    parts.push_back(
+        {Part::logarithm, partOfComposite(softmax.getLoc(), Part::quotient)});
+    Location loc = compositeLocation(getContext(), parts);
     rewriter.replaceOp(op, rewriter.create<LogSoftmaxOp>(loc, softmax.getX(),
                                                          softmax.getAxis()));
     return success();

@@ -1,5 +1,8 @@
 // RUN: sinter-opt %s --sinter-simplify-algebra --sinter-recognize-composites --sinter-simplify-algebra \
 // RUN:   --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --mlir-print-debuginfo --mlir-print-local-scope --sinter-simplify-algebra \
+// RUN:   --sinter-recognize-composites --sinter-decompose-composites --sinter-simplify-algebra --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=PARTS
 
 // CHECK-LABEL: @softmax
 // CHECK-NEXT: %[[Y:.*]] = sinter.softmax %arg0 {axis = 1 : i64}
@@ -560,4 +563,95 @@ func.func @log_of_a_sum_of_exponentials(%x: tensor<4xf32>, %z: tensor<4xf32>) ->
   %s = sinter.add %a, %b : tensor<4xf32>
   %y = sinter.log %s : tensor<4xf32>
   return %y : tensor<4xf32>
+}
+
+// -----
+
+// A composite remembers which node each of its parts is. Its decomposition gives each op its own.
+// CHECK-LABEL: @parts_of_attention
+// CHECK: sinter.attention
+// PARTS-LABEL: @parts_of_attention
+// PARTS: sinter.dot_general %arg0, %arg1 {{.*}} loc("QK")
+// PARTS: sinter.mul {{.*}} loc("Scale")
+// PARTS: sinter.add {{.*}} loc("Mask")
+// PARTS: sinter.reduce max {{.*}} loc("Max")
+// PARTS: sinter.sub {{.*}} loc("Sub")
+// PARTS: sinter.exp {{.*}} loc("Exp")
+// PARTS: sinter.reduce sum {{.*}} loc("Sum")
+// PARTS: sinter.div {{.*}} loc("Div")
+// PARTS: sinter.dot_general {{.*}} loc("PV")
+func.func @parts_of_attention(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x6xf32>,
+                              %mask: tensor<2x3x5xf32>) -> tensor<2x3x6xf32> {
+  %half = sinter.constant dense<0.5> : tensor<2x3x5xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> tensor<2x3x5xf32> loc("QK")
+  %t = sinter.mul %s, %half : tensor<2x3x5xf32> loc("Scale")
+  %m = sinter.add %t, %mask : tensor<2x3x5xf32> loc("Mask")
+  %max = sinter.reduce max %m dims [2] : (tensor<2x3x5xf32>) -> tensor<2x3xf32> loc("Max")
+  %maxes = sinter.broadcast %max dims [0, 1] : tensor<2x3xf32> -> tensor<2x3x5xf32> loc("Max")
+  %d = sinter.sub %m, %maxes : tensor<2x3x5xf32> loc("Sub")
+  %e = sinter.exp %d : tensor<2x3x5xf32> loc("Exp")
+  %sum = sinter.reduce sum %e dims [2] : (tensor<2x3x5xf32>) -> tensor<2x3xf32> loc("Sum")
+  %sums = sinter.broadcast %sum dims [0, 1] : tensor<2x3xf32> -> tensor<2x3x5xf32> loc("Sum")
+  %p = sinter.div %e, %sums : tensor<2x3x5xf32> loc("Div")
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32> loc("PV")
+  return %y : tensor<2x3x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @parts_of_gelu
+// CHECK: sinter.gelu
+// PARTS-LABEL: @parts_of_gelu
+// PARTS-DAG: sinter.mul %arg0, {{.*}} loc("Scale")
+// PARTS-DAG: sinter.erf {{.*}} loc("Erf")
+// PARTS-DAG: sinter.add {{.*}} loc("Add")
+// PARTS-DAG: sinter.mul %arg0, {{.*}} loc(fused["Half", "Mul"])
+// PARTS: sinter.mul {{.*}} loc(fused["Half", "Mul"])
+func.func @parts_of_gelu(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %root = sinter.constant dense<1.41421354> : tensor<4x8xf32>
+  %one = sinter.constant dense<1.0> : tensor<4x8xf32>
+  %half = sinter.constant dense<0.5> : tensor<4x8xf32>
+  %s = sinter.div %x, %root : tensor<4x8xf32> loc("Scale")
+  %e = sinter.erf %s : tensor<4x8xf32> loc("Erf")
+  %a = sinter.add %e, %one : tensor<4x8xf32> loc("Add")
+  %m = sinter.mul %x, %a : tensor<4x8xf32> loc("Mul")
+  %y = sinter.mul %m, %half : tensor<4x8xf32> loc("Half")
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @parts_of_layer_norm
+// CHECK: sinter.layer_norm
+// PARTS-LABEL: @parts_of_layer_norm
+// PARTS: sinter.reduce sum %arg0 {{.*}} loc("Mean")
+// PARTS: sinter.sub {{.*}} loc("Sub")
+// PARTS: sinter.mul {{.*}} loc("Square")
+// PARTS: sinter.reduce sum {{.*}} loc("Variance")
+// PARTS: sinter.add {{.*}} loc("Epsilon")
+// PARTS: sinter.rsqrt {{.*}} loc("Sqrt")
+// PARTS: sinter.mul {{.*}} loc("Div")
+// PARTS: sinter.mul {{.*}} loc("Scale")
+// PARTS: sinter.add {{.*}} loc("Bias")
+func.func @parts_of_layer_norm(%x: tensor<3x8xf32>, %scale: tensor<8xf32>, %bias: tensor<8xf32>) -> tensor<3x8xf32> {
+  %count = sinter.constant dense<8.0> : tensor<3xf32>
+  %eps = sinter.constant dense<1.0e-5> : tensor<3xf32>
+  %s = sinter.reduce sum %x dims [1] : (tensor<3x8xf32>) -> tensor<3xf32> loc("Mean")
+  %mean = sinter.div %s, %count : tensor<3xf32> loc("Mean")
+  %means = sinter.broadcast %mean dims [0] : tensor<3xf32> -> tensor<3x8xf32> loc("Mean")
+  %d = sinter.sub %x, %means : tensor<3x8xf32> loc("Sub")
+  %dd = sinter.mul %d, %d : tensor<3x8xf32> loc("Square")
+  %v = sinter.reduce sum %dd dims [1] : (tensor<3x8xf32>) -> tensor<3xf32> loc("Variance")
+  %var = sinter.div %v, %count : tensor<3xf32> loc("Variance")
+  %ve = sinter.add %var, %eps : tensor<3xf32> loc("Epsilon")
+  %r = sinter.sqrt %ve : tensor<3xf32> loc("Sqrt")
+  %rs = sinter.broadcast %r dims [0] : tensor<3xf32> -> tensor<3x8xf32> loc("Sqrt")
+  %n = sinter.div %d, %rs : tensor<3x8xf32> loc("Div")
+  %scales = sinter.broadcast %scale dims [1] : tensor<8xf32> -> tensor<3x8xf32> loc("Scale")
+  %biases = sinter.broadcast %bias dims [1] : tensor<8xf32> -> tensor<3x8xf32> loc("Bias")
+  %ns = sinter.mul %n, %scales : tensor<3x8xf32> loc("Scale")
+  %y = sinter.add %ns, %biases : tensor<3x8xf32> loc("Bias")
+  return %y : tensor<3x8xf32>
 }

@@ -11,7 +11,9 @@ answer fails if it has no reason, if it says that two kernels have nothing to do
 although the plan has one read what the other writes, or has both read one value, or if a reason why
 two names are apart is a remark about neither, as one about gradients where nodes are asked about. A
 reason why two commands are apart must fit what these two are in the plan: generated kernels or calls of
-libraries, with the nodes of the remark.
+libraries, with the nodes of the remark. Two nodes that are called one kernel must share a command in the
+list of kernels, and a call that multiplies or convolves cannot compute a softmax, nor two products of which
+one reads the other.
 Prints one line
 for each model, and `N passed, N failed, 0 skipped` for all questions.
 """
@@ -88,6 +90,42 @@ class Memory:
     def add(self, piece, command):
         self.pieces[piece["space"], piece["index"]].append(
             [piece["offset"], piece["offset"] + piece["size"], command])
+
+
+def opsOfNodes(graph):
+    """Of each node, what its ops are; and the pairs of products between which there is a softmax."""
+    ops, pairs = collections.defaultdict(set), []
+    for function in graph["functions"]:
+        last = []  # of each op, the products before it, and of these the ones behind a softmax
+        for op in function["nodes"]:
+            names = [n for n in op["names"].split(", ") if n]
+            for name in names:
+                ops[name].add(op["op"])
+            near, behind = set(), set()
+            for source in op["operands"]:
+                near |= last[source][0]
+                behind |= last[source][1]
+            if op["op"] == "softmax":
+                near, behind = set(), near
+            elif op["op"] == "dot_general":
+                pairs += itertools.product(sorted(behind), names)
+                near, behind = set(names), set()
+            last.append((near, behind))
+    return ops, pairs
+
+
+def wronglyOne(pair, ops, isDependent, commands):
+    """What is wrong with a pair being in one kernel, given the commands that have both; None: nothing."""
+    if not commands:
+        return "no kernel has both"
+    for kernel in commands:
+        if kernel["kind"] not in ("matmul", "conv"):
+            continue
+        if any(ops[node] == {"softmax"} for node in pair):
+            return f"a {kernel['kind']} computes no softmax"
+        if isDependent:
+            return f"a {kernel['kind']} computes one of these products"
+    return None
 
 
 def isGradient(name):
@@ -172,7 +210,11 @@ def check(line, folder):
     name, *flags = line.split()
     model = os.path.join(folder, name + ".onnx")
     loads = [f for f in flags if not f.startswith(("--target", "--precision"))]
-    nodes, pairs = neighbours(inspect("graph", model, *loads, "--stop-after=import", "--json"))
+    graph = inspect("graph", model, *loads, "--stop-after=import", "--json")
+    nodes, pairs = neighbours(graph)
+    ops, products = opsOfNodes(graph)
+    pairs += [pair for pair in products if pair not in pairs]
+    dependent = set(products)
     if "--train" in flags:
         named, found = neighbours(inspect("graph", model, *loads, "--stop-after=train", "--json"))
         asked = set(nodes) | {n for n in named if isGradient(n)}
@@ -189,6 +231,9 @@ def check(line, folder):
     plan = inspect("plan", model, *flags, "--json")
     close = related(plan)
     plan = {program["name"]: program for program in plan}
+    commands = [{"kind": kernelKinds.get(c["target"], c["kind"]), "nodes": set(c["nodes"])}
+                for program in plan.values() for outer in program["commands"]
+                for c in [outer, *outer.get("body", [])]]
     failures = {}  # question -> what is wrong
     for number, (question, answer) in enumerate(zip(questions, answers)):
         texts = [reason["text"] for reason in answer["reasons"]]
@@ -202,6 +247,10 @@ def check(line, folder):
             if wrong := misfit(reason, plan, kernelKinds):
                 failures[question] = f"{reason['text']}: {wrong}"
         a, b = pairs[number - len(questions) + len(pairs)]
+        if "not in one kernel" not in answer["answer"]:
+            shared = [c for c in commands if {a, b} <= c["nodes"]]
+            if wrong := wronglyOne((a, b), ops, (a, b) in dependent, shared):
+                failures[question] = f"{answer['answer']}: {wrong}"
         for reason in answer["reasons"]:
             if isAboutOthers((a, b), reason):
                 failures[question] = f"a reason is about others: {reason['text']}"
