@@ -452,5 +452,7 @@ private:
 } // namespace
 
 GraphMatch compiler::matchGraphs(const MatchGraph &a, const MatchGraph &b) {
-  return Matcher(a, b).run();
+  GraphMatch match = Matcher(a, b).run();
+  straighten(a, b, match);
+  return match;
 }

@@ -47,9 +47,13 @@ struct GraphMatch {
 /// attributes (colour refinement of Weisfeiler and Leman, from the inputs and
 /// from the outputs inwards). Names decide between equals. Then nodes with
 /// equal neighbours, and a longest common subsequence of what is left from the
-/// inputs to the outputs. Last, an unmatched node in the place of another one
-/// matches it, whatever its op.
+/// inputs to the outputs. Then an unmatched node in the place of another one
+/// matches it, whatever its op. Last, straighten().
 GraphMatch matchGraphs(const MatchGraph &a, const MatchGraph &b);
+
+/// Matches nodes that were matched with namesakes of each other by their names,
+/// where that leaves fewer differences of operands and names.
+void straighten(const MatchGraph &a, const MatchGraph &b, GraphMatch &match);
 
 } // namespace sinter::compiler
 

@@ -86,26 +86,22 @@ TraceDifference compiler::diffTraces(const Trace &a, const Trace &b) {
   std::vector<Effect> ofA = effects(a), ofB = effects(b);
   std::string linesA = passLines(a), linesB = passLines(b);
   size_t i = 0, j = 0;
-  // Where all passes remove and add as many lines, the first that removes or
-  // adds others.
-  std::optional<PassChange> other;
   for (const DiffLine &line : diffLines(linesA, linesB)) {
     bool inA = line.mark != '+', inB = line.mark != '-';
     if (i + inA > ofA.size() || j + inB > ofB.size())
       break; // a pass with a line break in its name
     PassChange change{line.text.str(), inA ? ofA[i].counts : "",
                       inB ? ofB[j].counts : ""};
-    if (!other && inA && inB && ofA[i].hash != ofB[j].hash) {
-      other = change;
-      other->b += ", other ops";
-    }
+    // The first pass that differs may remove and add as many lines, but others.
+    // Later ones then differ as well: only their counts say something.
+    if (result.passes.empty() && inA && inB && ofA[i].hash != ofB[j].hash &&
+        change.a == change.b)
+      change.b += ", other ops";
     if (change.a != change.b)
       result.passes.push_back(std::move(change));
     i += inA;
     j += inB;
   }
-  if (result.passes.empty() && other)
-    result.passes.push_back(std::move(*other));
   return result;
 }
 
