@@ -6,13 +6,17 @@
 #include "compiler/checks/Check.h"
 
 #include "compiler/Phases.h"
+#include "compiler/base/Text.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
 
-bool compiler::makeUpSizes(const SourceModel &model, const Options &options,
-                           CompileState &state) {
-  bool madeUp = false;
+std::vector<std::string> compiler::makeUpSizes(const SourceModel &model,
+                                               const Options &options,
+                                               CompileState &state) {
+  std::vector<std::string> madeUp;
   for (const ModelInput &input : model.inputs()) {
     bool given = llvm::any_of(state.shapes, [&](const auto &shape) {
       return shape.first == input.name;
@@ -34,18 +38,26 @@ bool compiler::makeUpSizes(const SourceModel &model, const Options &options,
           bound = true;
         }
       open |= !bound;
+      std::string name = dim.symbol.empty()
+                             ? "dimension " + std::to_string(i) + " of " +
+                                   quoted(input.name)
+                             : quoted(dim.symbol);
+      if (!bound && !llvm::is_contained(madeUp, name))
+        madeUp.push_back(std::move(name));
       shape.push_back(size);
     }
     if (open)
       state.shapes.emplace_back(input.name, shape);
-    madeUp |= open;
   }
   return madeUp;
 }
 
-void compiler::noteMadeUpSizes(const Options &options) {
-  llvm::errs() << options.tool << ": note: open sizes were taken as "
-               << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
+void compiler::noteMadeUpSizes(const Options &options,
+                               llvm::ArrayRef<std::string> names) {
+  if (!names.empty())
+    llvm::errs() << options.tool << ": note: open sizes were taken as "
+                 << kMadeUpSize << ": " << llvm::join(names, ", ")
+                 << "; --batch, --dim and --shape bind them\n";
 }
 
 ExitCode compiler::checkCoverage(const Options &options, CompileState state,
@@ -54,7 +66,7 @@ ExitCode compiler::checkCoverage(const Options &options, CompileState state,
   SharedModel model;
   if (ExitCode code = readModel(options, model, formats))
     return code;
-  bool madeUp = makeUpSizes(*model, options, state);
+  const std::vector<std::string> madeUp = makeUpSizes(*model, options, state);
   Compilation compilation(options, std::move(state), std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;
@@ -73,11 +85,11 @@ ExitCode compiler::checkCoverage(const Options &options, CompileState state,
         (compilation.hasDone("simplify") && !compilation.hasDone("train"))));
   if (isCovered)
     llvm::outs() << "every operator is supported"
-                 << (madeUp ? " (open sizes taken as " +
+                 << (!madeUp.empty() ? " (open sizes taken as " +
                                   std::to_string(kMadeUpSize) + ")"
                             : "")
                  << "\n";
-  else if (madeUp && code == kExitUsage)
-    noteMadeUpSizes(options);
+  else if (code == kExitUsage)
+    noteMadeUpSizes(options, madeUp);
   return code;
 }

@@ -14,11 +14,14 @@ namespace sinter::compiler {
 inline constexpr int64_t kMadeUpSize = 8;
 
 /// Binds the sizes that `model` and the command line leave open to
-/// kMadeUpSize; false if there are none.
-bool makeUpSizes(const SourceModel &model, const Options &options,
-                 CompileState &state);
-/// Prints on stderr which size was taken.
-void noteMadeUpSizes(const Options &options);
+/// kMadeUpSize. Returns their names: symbols, or "dimension 1 of 'x'"; empty if
+/// there are none.
+std::vector<std::string> makeUpSizes(const SourceModel &model,
+                                     const Options &options,
+                                     CompileState &state);
+/// Prints on stderr which sizes were taken, if any.
+void noteMadeUpSizes(const Options &options,
+                     llvm::ArrayRef<std::string> names);
 
 /// Runs the phases that may refuse the model or the options, so that it reports
 /// the same errors as compiling: every operator that cannot be imported or that

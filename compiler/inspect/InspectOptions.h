@@ -19,7 +19,7 @@ struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
   bool json = false, llvm = false;
-  bool byTime = false;             // of kernels
+  std::string sort;                // of kernels: "time"
   bool all = false;                // of lock files: long lists as they are
   std::string pattern;             // of grep
   std::string from, to;            // of diff: steps of a trace

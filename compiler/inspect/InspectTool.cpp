@@ -114,8 +114,8 @@ static InspectOptions splitArguments(const std::vector<std::string> &args) {
       options.llvm = true;
     else if (text == "--all" && options.command == "summary")
       options.all = true;
-    else if (text == "--sort=time" && options.command == "kernels")
-      options.byTime = true;
+    else if (options.command == "kernels" && text.consume_front("--sort="))
+      options.sort = text.str();
     else
       options.rest.push_back(arg);
   }
@@ -234,7 +234,7 @@ static int reportArtifacts(const InspectOptions &inspect,
         os << (i ? "," : "[");
       else if (artifacts.size() > 1)
         os << (i ? "\n" : "") << "target " << artifact->target << ":\n";
-      if (inspect.byTime)
+      if (!inspect.sort.empty())
         reportKernelsByTime(
             *artifact, [&](StringRef target) { return options.isHost(target); },
             cpuOf(*artifact, options.machine()), json, os);
@@ -392,6 +392,8 @@ static std::string checkRequest(const InspectOptions &inspect,
   if (inspect.command == "why" && inspect.questions.empty())
     return "why: expected a question, such as --not-fused=NODE,NODE; --help "
            "lists them";
+  if (std::string wrong = checkKernelSort(inspect.sort); !wrong.empty())
+    return wrong;
   if (inspect.command == "grep" && inspect.pattern.empty())
     return "grep: expected REGEX and a trace";
   StringRef extension = llvm::sys::path::extension(options.output);

@@ -29,8 +29,9 @@ compiler::compileToInspect(const Options &options, const Phase &last,
   SharedModel model;
   if ((code = readModel(options, model)))
     return nullptr;
-  if (makeUpSizes(*model, options, state) && notesSizes)
-    noteMadeUpSizes(options);
+  const std::vector<std::string> madeUp = makeUpSizes(*model, options, state);
+  if (notesSizes)
+    noteMadeUpSizes(options, madeUp);
   if ((code = splitBatch(options, state, model, targets)))
     return nullptr;
   auto compilation =

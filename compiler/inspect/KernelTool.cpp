@@ -15,6 +15,7 @@
 #include "compiler/inspect/InspectedModel.h"
 #include "compiler/inspect/KernelCode.h"
 #include "compiler/inspect/KernelView.h"
+#include "compiler/inspect/Why.h"
 #include "ir/exec/Exec.h"
 
 using namespace sinter;
@@ -35,6 +36,7 @@ struct Request {
   std::vector<std::string> rest; // file and options of a compilation
   std::string name;              // "": all kernels
   std::vector<CodeForm> forms;
+  std::string sort; // "": by work
   bool json = false;
 };
 
@@ -70,6 +72,8 @@ static Request splitRequest(llvm::ArrayRef<std::string> args) {
       request.forms.push_back(form->second);
     else if (arg == "--json")
       request.json = true;
+    else if (arg.consume_front("--sort="))
+      request.sort = arg.str();
     else if (isWord && ++words == 2)
       request.name = arg.str();
     else {
@@ -80,6 +84,12 @@ static Request splitRequest(llvm::ArrayRef<std::string> args) {
     }
   }
   return request;
+}
+
+std::string compiler::checkKernelSort(StringRef order) {
+  return order.empty() || order == "time"
+             ? ""
+             : "--sort=" + shown(order) + ": expected time";
 }
 
 bool compiler::asksForKernels(llvm::ArrayRef<std::string> args) {
@@ -126,8 +136,10 @@ static bool has(llvm::ArrayRef<CodeForm> forms, CodeForm form) {
 static int loadModel(const Request &request, const Options &options,
                      llvm::ArrayRef<TargetFactory> targets, Program &program) {
   ExitCode code = kExitDone;
-  program.compilation =
-      compileToInspect(options, *findPhase("plan"), targets, code);
+  // The trace says what became of a node that no kernel computes.
+  program.compilation = compileToInspect(options, *findPhase("plan"), targets,
+                                         code, /*notesSizes=*/true,
+                                         /*keepsTrace=*/!request.name.empty());
   if (!program.compilation)
     return code;
   Compilation &compilation = *program.compilation;
@@ -253,7 +265,8 @@ static void countCode(const Program &program, KernelView &view,
 //===----------------------------------------------------------------------===//
 
 // Why no kernel is called `name`, or fits it; `calls` do.
-static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
+static int failToFind(const Program &program, llvm::ArrayRef<KernelView> calls,
+                      StringRef name) {
   if (!calls.empty() && calls[0].kind == name)
     return inspectError(quoted(name) + " names library calls, such as " +
                         shown(calls[0].name) +
@@ -262,6 +275,14 @@ static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
     return inspectError(quoted(name) + " is computed by " +
                         shown(calls[0].name) + ", a " + calls[0].kind +
                         ", which has no code of its own");
+  // A node of the model of which the program computes nothing.
+  if (program.compilation && program.compilation->trace()) {
+    Answer answer = WhyIndex(*program.compilation->trace())
+                        .answer({"--not-library", name.str(), false});
+    if (answer.problem.empty() && !answer.reasons.empty())
+      return inspectError("no kernel computes " + quoted(name) + ": " +
+                          answer.reasons.front().text);
+  }
   return inspectError("no kernel and no node is called " + quoted(name) +
                       "; 'kernels' without a name lists them");
 }
@@ -269,7 +290,10 @@ static int failToFind(llvm::ArrayRef<KernelView> calls, StringRef name) {
 static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
   std::string names;
   for (const KernelView &view : found.take_front(8))
-    names += (names.empty() ? "" : ", ") + shown(view.name);
+    names += (names.empty() ? "" : ", ") + shown(view.name) +
+             (view.kernel || view.nodes.empty()
+                  ? ""
+                  : " (" + shown(view.nodes.front()) + ")");
   if (found.size() > 8)
     names += " and " + std::to_string(found.size() - 8) + " more";
   return inspectError(quoted(name) + " fits " + llvm::Twine(found.size()) +
@@ -277,11 +301,19 @@ static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
 }
 
 static int print(const Request &request, const Options &options,
-                 const std::string &cpu, llvm::ArrayRef<KernelView> views) {
+                 const std::string &cpu, std::vector<KernelView> views) {
   std::map<std::string, MachinePeaks> peaks;
   for (const KernelView &view : views)
     if (!peaks.count(view.target))
       peaks[view.target] = machinePeaks(options.isHost(view.target), cpu);
+  if (!request.sort.empty())
+    llvm::stable_sort(views, [&](const KernelView &a, const KernelView &b) {
+      auto least = [&](const KernelView &view) {
+        const MachinePeaks &own = peaks[view.target];
+        return view.best(own).best(own);
+      };
+      return least(a) > least(b);
+    });
   return printReport(options, [&](llvm::raw_ostream &os) {
     json::Array list;
     for (auto [i, view] : llvm::enumerate(views))
@@ -305,6 +337,8 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
     return kExitUsage;
   Options options = *parsed;
   options.wantsCubins = true; // they say how many registers a kernel uses
+  if (std::string wrong = checkKernelSort(request.sort); !wrong.empty())
+    return inspectError(wrong);
   if (request.forms.size() > 1)
     return inspectError(std::string(flagOf(request.forms[0])) + " and " +
                         flagOf(request.forms[1]) + ": choose one form of code");
@@ -321,7 +355,8 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
       views.insert(views.end(), calls.begin(), calls.end());
     views = findKernels(views, request.name);
     if (views.empty())
-      return failToFind(findKernels(calls, request.name), request.name);
+      return failToFind(program, findKernels(calls, request.name),
+                        request.name);
     bool isNode = request.forms.empty() &&
                   llvm::all_of(views, [&](const KernelView &view) {
                     return view.computes(request.name);

@@ -14,6 +14,9 @@ namespace sinter::compiler {
 /// for one kernel, and not for the list of all.
 bool asksForKernels(llvm::ArrayRef<std::string> args);
 
+/// What is wrong with --sort=`order`, "" without the option; "" if nothing is.
+std::string checkKernelSort(llvm::StringRef order);
+
 /// Shows the kernel that the second word of `args` names, or all kernels: what
 /// it computes, its code in one form, and its figures. Returns the exit code.
 int inspectKernels(llvm::ArrayRef<std::string> args,

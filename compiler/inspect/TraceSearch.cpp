@@ -48,6 +48,51 @@ static const TraceRemark *fateAtImport(const Trace &trace, StringRef op) {
   return nullptr;
 }
 
+// The nodes of the op that a line of a rewrite shows: "..., its type "a,b"".
+static llvm::SmallVector<StringRef> ownNodes(StringRef line) {
+  llvm::SmallVector<StringRef> names;
+  line = line.rtrim();
+  if (line.consume_back("\""))
+    line.substr(line.rfind('"') + 1).split(names, ',');
+  return names;
+}
+
+// Whether a line of `lines` shows an op of the node `op` alone (`isAlone`), or
+// of this and others.
+static bool showsOpOf(StringRef lines, StringRef op, bool isAlone) {
+  llvm::SmallVector<StringRef> list;
+  lines.split(list, '\n', -1, false);
+  return llvm::any_of(list, [&](StringRef line) {
+    llvm::SmallVector<StringRef> names = ownNodes(line);
+    return llvm::is_contained(names, op) && (names.size() == 1) == isAlone;
+  });
+}
+
+namespace {
+/// A rewrite that made the op of a node a part of the op of several.
+struct Absorption {
+  size_t step;
+  const TraceRewrite *rewrite;
+};
+} // namespace
+
+static std::vector<Absorption> absorptionsOf(const Trace &trace,
+                                             const TraceFilter &filter) {
+  std::vector<Absorption> found;
+  if (filter.op.empty())
+    return found;
+  for (auto [i, step] : llvm::enumerate(trace.steps)) {
+    if (!matches(filter, step, i))
+      continue;
+    for (const TraceRewrite &rewrite : step.rewrites)
+      if (showsOpOf(rewrite.after, filter.op, false) &&
+          !showsOpOf(rewrite.after, filter.op, true) &&
+          !showsOpOf(rewrite.before, filter.op, false))
+        found.push_back({i, &rewrite});
+  }
+  return found;
+}
+
 static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
   Blame blame;
   Walk(trace, TraceFilter())
@@ -99,6 +144,15 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
                                  llvm::raw_ostream &os) {
   Blame blame = blameOf(trace, filter);
   size_t printed = 0;
+  // The answer to who removed a node comes before all that has its name.
+  for (const Absorption &each : absorptionsOf(trace, filter)) {
+    const TraceStep &step = trace.steps[each.step];
+    os << shown(filter.op) << " was absorbed by " << shown(each.rewrite->name)
+       << " in " << each.step << " " << shown(step.phase) << " "
+       << shown(step.pass) << "\n";
+    ++printed;
+  }
+  const size_t absorbed = printed;
   for (const auto &[symbol, lines] : blame.last)
     for (const BlamedLine &line : lines) {
       const TraceStep &step = trace.steps[line.step];
@@ -107,7 +161,7 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
          << llvm::left_justify(step.pass, 30) << "  " << line.text << "\n";
       ++printed;
     }
-  if (!printed && blame.removed && filter.pass.empty()) {
+  if (printed == absorbed && blame.removed && filter.pass.empty()) {
     os << "no line of the last IR has '" << shown(filter.op)
        << "'; the last one that had it was removed by\n"
        << title(*blame.removed, trace.steps[*blame.removed]) << "\n";
@@ -116,7 +170,7 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
   if (filter.op.empty())
     return printed;
   if (const TraceRemark *fate = fateAtImport(trace, filter.op);
-      fate && !printed && filter.pass.empty()) {
+      fate && printed == absorbed && filter.pass.empty()) {
     os << "no line of the IR has '" << shown(filter.op) << "': " << fate->text
        << "\n";
     ++printed;
@@ -125,7 +179,8 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
   llvm::raw_string_ostream text(rewrites);
   size_t numRewrites = printTraceRewrites(trace, filter, text);
   if (numRewrites)
-    os << (printed ? "" : "no line of the last IR has it\n") << "rewrites:\n"
+    os << (printed > absorbed ? "" : "no line of the last IR has it\n")
+       << "rewrites:\n"
        << rewrites;
   return printed + numRewrites;
 }
@@ -134,7 +189,11 @@ size_t compiler::printTraceBlameJson(const Trace &trace,
                                      const TraceFilter &filter,
                                      llvm::raw_ostream &os) {
   Blame blame = blameOf(trace, filter);
-  llvm::json::Array lines, rewrites;
+  llvm::json::Array lines, rewrites, absorbed;
+  for (const Absorption &each : absorptionsOf(trace, filter))
+    absorbed.push_back(
+        llvm::json::Object{{"step", jsonStep(trace, each.step)},
+                           {"rewrite", jsonText(each.rewrite->name)}});
   for (const auto &[symbol, blamed] : blame.last)
     for (const BlamedLine &line : blamed)
       lines.push_back(llvm::json::Object{{"step", jsonStep(trace, line.step)},
@@ -158,7 +217,8 @@ size_t compiler::printTraceBlameJson(const Trace &trace,
   bool isRemoved = lines.empty() && blame.removed && filter.pass.empty();
   size_t count = lines.size() + rewrites.size() + isRemoved + !!fate;
   llvm::json::Object report{{"lines", std::move(lines)},
-                            {"rewrites", std::move(rewrites)}};
+                            {"rewrites", std::move(rewrites)},
+                            {"absorbed_by", std::move(absorbed)}};
   if (fate)
     report["import"] = jsonText(fate->text);
   if (isRemoved)

@@ -364,8 +364,7 @@ int compiler::bisect(llvm::ArrayRef<std::string> arguments,
   if (ExitCode code = readModel(*options, model))
     return code;
   bindSizes(*model, given, *options, state);
-  if (makeUpSizes(*model, *options, state))
-    noteMadeUpSizes(*options);
+  noteMadeUpSizes(*options, makeUpSizes(*model, *options, state));
   if (ExitCode code = splitBatch(*options, state, model, targets))
     return code;
   Compilation compilation(*options, std::move(state), std::move(set));

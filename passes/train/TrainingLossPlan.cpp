@@ -118,7 +118,9 @@ private:
       return error("the model has no " + what + " for the loss");
     if (candidates.size() > 1)
       return error("the model has several " + what + "s (" +
-                   quoted(main, candidates) + "); say which with logits=");
+                   quoted(main, candidates) +
+                   "); say which, for example --loss=" + options.loss +
+                   ":logits=" + outputName(main, candidates.front()));
     plan.output = candidates.front();
     return success();
   }

@@ -8,7 +8,7 @@ module @empty {
 
 module @two_outputs {
   sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
-  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which, for example --loss=cross-entropy:logits=a}}
   func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
       -> (tensor<4x3xf32> {sinter.output = "a"}, tensor<4x3xf32> {sinter.output = "b"}) {
     return %x, %x : tensor<4x3xf32>, tensor<4x3xf32>
@@ -87,7 +87,7 @@ module @mixes_rows {
 // What no choice of a loss would make work is said with the choice.
 module @two_outputs_without_gradient {
   sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
-  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which, for example --loss=cross-entropy:logits=a}}
   func.func @main(%x: tensor<3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
       -> (tensor<3xf32> {sinter.output = "a"}, tensor<3xf32> {sinter.output = "b"}) {
     // expected-error @below {{'sinter.copy' has no gradient, but the loss depends on a trainable value through it}}
@@ -101,7 +101,7 @@ module @two_outputs_without_gradient {
 
 module @one_output_with_gradient {
   sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
-  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which, for example --loss=cross-entropy:logits=a}}
   func.func @main(%x: tensor<3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
       -> (tensor<3xf32> {sinter.output = "a"}, tensor<3xf32> {sinter.output = "b"}) {
     %a = sinter.copy %w to 0 : tensor<3xf32>

@@ -67,7 +67,7 @@ FOUR = """%r = sinter.reshape %y : tensor<2x4xf32> -> tensor<2x4x1x1x1x1xf32> lo
      pads_low = array<i64: 0, 0, 0, 0>, pads_high = array<i64: 0, 0, 0, 0>}
     : (tensor<2x4x1x1x1x1xf32>, tensor<4x4x1x1x1x1xf32>) -> tensor<2x4x1x1x1x1xf32> loc("convolve")
   %z = sinter.reshape %o : tensor<2x4x1x1x1x1xf32> -> tensor<2x4xf32> loc("sixth")"""
-SEVERAL = "several float outputs ('y', 'z'); say which with logits="
+SEVERAL = "several float outputs ('y', 'z'); say which, for example --loss=cross-entropy:logits=y"
 DIMENSIONS = "sinter.conv (not available over more than 3 spatial dimensions)"
 
 CASES = [
