@@ -20,6 +20,7 @@ struct PageProgram {
   std::map<std::string, std::map<std::string, std::string>> code;
   /// More about kernels (registers, FLOPs, ...): {symbol: {name: value}}.
   llvm::json::Object kernels;
+  bool isProfiled = false; // whether the next are, or will be, set
   /// The mean microseconds of each command of the program that was profiled;
   /// empty without a profile.
   std::vector<double> commandMicros;

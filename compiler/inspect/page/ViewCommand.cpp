@@ -131,9 +131,46 @@ static std::string idleOption(const ViewOptions &view, const Options &options) {
   return "";
 }
 
-// What all calls of each kernel do, as 'kernels' counts them. The page names
-// library calls and copies after their nodes: those of the same nodes, as a
-// product and its gradients, are one line with the sums of them.
+// The page names library calls and copies after their nodes.
+static std::string nameOnPage(const sinter_artifact &artifact,
+                              const sinter_command &command) {
+  std::string name = targetName(artifact, command).str();
+  if (command.kind == SINTER_CMD_LAUNCH)
+    return name;
+  llvm::SmallVector<StringRef> nodes;
+  StringRef(command.label).split(nodes, ',', -1, false);
+  return name + " " + llvm::join(nodes, ", ");
+}
+
+// The least time of all calls of each kernel, by the limits of the machine.
+static void addLeastTimes(const sinter_artifact &artifact,
+                          const Options &options, PageProgram &program) {
+  std::map<std::string, MachinePeaks> peaks; // by target
+  std::map<std::string, double> least;
+  for (const sinter_entry &entry : entries(artifact))
+    for (const auto &[command, flops] :
+         llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
+      if (!command.numSlices || command.kind == SINTER_CMD_SCAN)
+        continue;
+      const std::string target = artifact.numPlaces
+                                     ? artifact.places[command.place].target
+                                     : artifact.target;
+      if (!peaks.count(target))
+        peaks[target] = machinePeaks(options.isHost(target), options.machine());
+      const MachinePeaks &own = peaks[target];
+      const CommandBytes bytes = commandBytes(command);
+      least[nameOnPage(artifact, command)] +=
+          bestTime(own, (bytes.read + bytes.written) * command.trips, flops)
+              .best(own);
+    }
+  for (const auto &[name, seconds] : least)
+    if (json::Object *facts = program.kernels.getObject(utf8(name)))
+      (*facts)["at best, us"] = 1e6 * seconds;
+}
+
+// What all calls of each kernel do, as 'kernels' counts them: library calls of
+// the same nodes, as a product and its gradients, are one line with the sums of
+// them.
 static void addWork(const sinter_artifact &artifact, PageProgram &program) {
   struct Work {
     std::string kind; // of a kernel
@@ -146,15 +183,9 @@ static void addWork(const sinter_artifact &artifact, PageProgram &program) {
   for (const sinter_entry &entry : entries(artifact))
     for (const auto &[command, flops] :
          llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
-      std::string name = targetName(artifact, command).str();
-      const bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
-      if (!isLaunch) {
-        llvm::SmallVector<StringRef> nodes;
-        StringRef(command.label).split(nodes, ',', -1, false);
-        name += " " + llvm::join(nodes, ", ");
-      }
+      std::string name = nameOnPage(artifact, command);
       Work &work = all[name];
-      if (isLaunch)
+      if (command.kind == SINTER_CMD_LAUNCH)
         work.kind = kernelText(kinds, artifact, name, "kernel");
       const rt::AccessedBytes bytes = bytesOf.of(command);
       work.flops += flops.total();
@@ -172,7 +203,8 @@ static void addWork(const sinter_artifact &artifact, PageProgram &program) {
 }
 
 // The x86 code of the kernels, and what is known of each.
-static int addMachineCode(Compilation &compilation, PageProgram &program) {
+static int addMachineCode(Compilation &compilation, const Options &options,
+                          PageProgram &program) {
   CompiledProgram compiled;
   if (ExitCode code = compilation.emit(compiled))
     return code;
@@ -187,10 +219,13 @@ static int addMachineCode(Compilation &compilation, PageProgram &program) {
     if (std::string text = code.x86(*view.kernel); !text.empty())
       program.code["asm"][view.name] = std::move(text);
   addWork(artifact, program);
+  if (program.isProfiled)
+    addLeastTimes(artifact, options, program);
   return kExitDone;
 }
 
-static int addCode(Compilation &compilation, PageProgram &program) {
+static int addCode(Compilation &compilation, const Options &options,
+                   PageProgram &program) {
   auto llvmText = compilation.kernelText(passes::CodeForm::Llvm);
   if (failed(llvmText))
     return kExitFailed;
@@ -203,7 +238,7 @@ static int addCode(Compilation &compilation, PageProgram &program) {
       return kExitFailed;
     program.code["ptx"] = splitPtx(ptx->text);
   }
-  return addMachineCode(compilation, program);
+  return addMachineCode(compilation, options, program);
 }
 
 static int compileModel(const Options &options,
@@ -220,7 +255,7 @@ static int compileModel(const Options &options,
   if (!compilation)
     return code;
   program.trace = *compilation->trace();
-  return isPlanned ? addCode(*compilation, program) : int(kExitDone);
+  return isPlanned ? addCode(*compilation, options, program) : int(kExitDone);
 }
 
 int compiler::viewGraph(const Options &options,
@@ -325,6 +360,7 @@ static int readPrograms(const ViewOptions &view, const Options &options,
   if (!view.overlay.empty())
     if (int code = readOverlayFile(view.overlay, programs.front()))
       return code;
+  programs.front().isProfiled = !view.profile.empty();
   if (int code = readProgram(options, targets, programs.front()))
     return code;
   if (!view.profile.empty())

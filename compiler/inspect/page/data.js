@@ -291,6 +291,12 @@ class Program {
   }
 }
 
+// The end of the bytes that a buffer takes of the arena, which are counted in multiples of 64.
+const BUFFER_ALIGNMENT = 64;
+function endOf({offset, size}) {
+  return Math.ceil((offset + size) / BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT;
+}
+
 function deviceName(devices, place) {
   return devices[place] ?? `device ${place}`;
 }
@@ -379,9 +385,9 @@ class Plan {
     return this.commands.map((_, i) => {
       current = [...current.filter(buffer => buffer.last >= i), ...starts[i]].sort((a, b) => a.offset - b.offset);
       let end = 0, bytes = 0;
-      for (const {offset, size} of current) {
-        bytes += Math.max(0, offset + size - Math.max(offset, end));
-        end = Math.max(end, offset + size);
+      for (const buffer of current) {
+        bytes += Math.max(0, endOf(buffer) - Math.max(buffer.offset, end));
+        end = Math.max(end, endOf(buffer));
       }
       return bytes;
     });

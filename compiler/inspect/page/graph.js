@@ -258,6 +258,14 @@ class Graph {
         leaf.nodes.forEach(name => states.add(name));
     const isPart = (leaf, part) => leaf.nodes.includes(part);
     const hasLoss = this.leaves.some(leaf => isPart(leaf, '<loss>'));
+    // What the loss is computed from.
+    const before = new Set(), work = this.leaves.filter(leaf => isPart(leaf, '<loss>'));
+    while (work.length)
+      for (const from of work.pop().inputs)
+        if (!before.has(from)) {
+          before.add(from);
+          work.push(from);
+        }
     for (const leaf of this.leaves) {
       leaf.role = 'forward';
       // Where all results of a step meet tells nothing.
@@ -270,8 +278,11 @@ class Graph {
       // An op that names nodes says whether it is of their gradient. Another one, of the side of the loss that its
       // operands are on; an update's step size tells nothing.
       const names = leaf.op ? leaf.op.computes.filter(name => !states.has(name) && !/^(grad[(])?</.test(name)) : [];
+      // A gradient rule computes values of the forward pass again, and equal ops are one: an op of a node and of its
+      // gradient is forward if the loss needs it.
       const isGradient = names.some(name => name !== nodeOfName(name));
-      const fromLoss = names.length ? isGradient
+      const isForward = before.has(leaf) && names.some(name => name === nodeOfName(name));
+      const fromLoss = names.length ? isGradient && !isForward
         : leaf.inputs.some(from => from.role === 'loss' || /^backward/.test(from.role));
       // Of an update, nodes of the model are those of gradients that are fused with it.
       const isUpdate = leaf.nodes.some(name => /^<(optimizer|clip|ema)/.test(name) || states.has(name)) || /_update$/.test(leaf.label);

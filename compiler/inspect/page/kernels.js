@@ -4,6 +4,9 @@
 
 const compact = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3});
 
+// The least time by the limits of the machine, of all calls of a kernel: a fact of pages with a profile.
+const BEST = 'at best, us';
+
 class KernelPanes {
   constructor(app) { this.app = app; }
 
@@ -15,17 +18,20 @@ class KernelPanes {
     const kernels = program.kernels().filter(kernel => !kernel.isScan); // its commands do the work
     const callsOf = kernel => kernel.commands.reduce((sum, {plan}) => sum + plan.runs, 0);
     const hasTimes = kernels.some(timeOf);
+    const bestOf = kernel => (program.kernelFacts[kernel.name] || {})[BEST];
+    const hasBest = hasTimes && kernels.some(kernel => bestOf(kernel) !== undefined);
     const rows = kernels.filter(kernel => !filter || kernel.name.toLowerCase().includes(filter) || [...kernel.computes].some(name => name.toLowerCase().includes(filter)));
     if (hasTimes)
       rows.sort((a, b) => timeOf(b) - timeOf(a));
-    const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'calls'), hasTimes ? element('th', {class: 'number'}, 'us') : null, element('th', {}, 'nodes')));
+    const table = element('table', {}, element('tr', {}, element('th', {}, 'kernel'), element('th', {class: 'number'}, 'calls'), hasTimes ? element('th', {class: 'number'}, 'us') : null, hasBest ? element('th', {class: 'number'}, BEST) : null, element('th', {}, 'nodes')));
     for (const kernel of rows) {
       const nodes = [...kernel.computes];
-      const facts = Object.entries(program.kernelFacts[kernel.name] || {}).map(([name, value]) => `${name} ${typeof value === 'number' ? compact.format(value) : value}`).join(', ');
+      const facts = Object.entries(program.kernelFacts[kernel.name] || {}).filter(([name]) => name !== BEST).map(([name, value]) => `${name} ${typeof value === 'number' ? compact.format(value) : value}`).join(', ');
       table.append(element('tr', {onclick: () => this.app.showKernel(kernel.name)},
                            element('td', {}, element('a', {onclick: () => this.app.showKernel(kernel.name)}, shown(kernel.label)), facts ? element('div', {class: 'faint'}, facts) : null),
                            element('td', {class: 'number'}, String(callsOf(kernel))),
                            hasTimes ? element('td', {class: 'number'}, timeOf(kernel).toFixed(1)) : null,
+                           hasBest ? element('td', {class: 'number'}, bestOf(kernel)?.toFixed(1) ?? '') : null,
                            element('td', {class: 'faint'}, nodes.slice(0, 6).map(nodeText).join(', ') + (nodes.length > 6 ? ` and ${nodes.length - 6} more` : ''))));
     }
     byId('kernelTable').replaceChildren(table);

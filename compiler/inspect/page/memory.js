@@ -59,7 +59,14 @@ class MemoryChart {
   // "arena 3.0 KiB, peak 2.0 KiB live", with the device if there are several.
   totals() {
     return (this.isOneOfSeveral ? `${this.plan.deviceName(this.place)}: ` : '') +
-      `arena ${bytesText(Math.max(0, ...this.buffers.map(b => b.offset + b.size)))}, peak ${bytesText(Math.max(0, ...this.live))} live`;
+      `arena ${bytesText(Math.max(0, ...this.buffers.map(endOf)))}, peak ${bytesText(Math.max(0, ...this.live))} live`;
+  }
+
+  // What tells buffers of the same nodes apart: "tensor<4xf32>, written by command 3, at 640; kept for /fc/Gemm".
+  placeText({type, writer, offset, first, last}) {
+    const kept = last > this.peak ? this.plan.commands[last].op.computes[0] : '';
+    return [type, writer ? `written by command ${writer.index}` : `of command ${first}`, `at ${offset}`].filter(Boolean).join(', ') +
+      (kept ? `; kept for ${nodeText(kept)}` : '');
   }
 
   // The time of a command's begin and end: microseconds of a profile, else one
@@ -211,7 +218,8 @@ class MemoryChart {
     for (const buffer of at.slice(0, MOST_LISTED))
       table.append(element('tr', {}, element('td', {class: 'number'}, bytesText(buffer.size)),
                            element('td', {}, element('a', {onclick: () => this.app.selectBuffer(this.plan, buffer)}, nodeText(buffer.computes[0] || '(no node)')),
-                                   buffer.computes.length > 1 ? ` +${buffer.computes.length - 1}` : '', element('div', {class: 'faint'}, buffer.type))));
+                                   buffer.computes.length > 1 ? ` +${buffer.computes.length - 1}` : '',
+                                   element('div', {class: 'faint'}, this.placeText(buffer)))));
     this.peakPane.append(table);
   }
 }

@@ -59,18 +59,50 @@ function deviceOf(op) {
   return match ? Number(match[1]) : 0;
 }
 
-const SAME = 'same kernel', OTHER_KERNEL = 'other kernel', ONLY_HERE = 'only here';
-const DIFFERENCE_COLORS = {[SAME]: '#7d8794', [OTHER_KERNEL]: '#c98a1b', [ONLY_HERE]: '#c0262d'};
+const SAME = 'same kernel', OTHER_KERNEL = 'other kernel', CHANGED = 'changed in the model', ONLY_HERE = 'only here';
+const DIFFERENCE_COLORS = {[SAME]: '#7d8794', [OTHER_KERNEL]: '#c98a1b', [CHANGED]: '#7a4fc9', [ONLY_HERE]: '#c0262d'};
 
-// For each node that `program` computes: how the kernels that compute it compare
-// with those of `other`. Kernels are equal if they compute the same nodes in the
-// same way.
+// For each node of the imported model: its ops without types, and the nodes, inputs, states and constants that they
+// read. Types say nothing: those of a whole model change with one shape.
+function importedNodes(program) {
+  const linesOf = new Map();
+  if (!program.steps.length)
+    return linesOf;
+  const withoutTypes = text => text.replace(/ : (?!.* : ).*$/, '');
+  for (const {name} of program.symbols(0)) {
+    const ops = program.ops(name, 0) || [], byId = new Map(ops.map(op => [op.id, op]));
+    const valueOf = ([id, number]) => {
+      const op = byId.get(id);
+      if (!op)
+        return '';
+      if (number < 0) // "sinter.input = "x"" stands behind each argument of a function
+        return [...op.text.matchAll(/sinter\.(?:input|state|control) = @?("(?:[^"\\]|\\.)*"|[\w$.-]+)/g)].map(match => match[1])[-1 - number] ?? `argument ${-1 - number}`;
+      return op.kind === 'sinter.constant' ? op.text : `${op.computes.join(',')}#${number}`;
+    };
+    for (const op of ops)
+      if (op.kind !== 'sinter.constant')
+        for (const node of op.nodes) {
+          if (!linesOf.has(node))
+            linesOf.set(node, []);
+          linesOf.get(node).push(`${withoutTypes(op.text)} <- ${op.operands.map(valueOf).join(' ; ')}`);
+        }
+  }
+  return new Map([...linesOf].map(([node, lines]) => [node, lines.join('\n')]));
+}
+
+// For each node that `program` computes, or that the models have in two forms: how the kernels that compute it compare
+// with those of `other`. Kernels are equal if they compute the same nodes in the same way.
 function compareNodes(program, other) {
   const kernelsOf = each => new Map([...commandsByNode(each)].map(([node, list]) =>
     [node, [...new Set(list.map(({command}) => `${command.op.kind}\n${[...command.op.computes].sort().join('\n')}`))].sort().join('\n\n')]));
   const here = kernelsOf(program), there = kernelsOf(other);
-  return new Map([...here].map(([node, kernels]) =>
+  const result = new Map([...here].map(([node, kernels]) =>
     [node, !there.has(node) ? ONLY_HERE : there.get(node) === kernels ? SAME : OTHER_KERNEL]));
+  const own = importedNodes(program), its = importedNodes(other);
+  for (const [node, lines] of own)
+    if (its.has(node) && its.get(node) !== lines)
+      result.set(node, CHANGED);
+  return result;
 }
 
 class Overlay {
@@ -105,7 +137,7 @@ class Overlay {
     case 'role':
       return leaf.role;
     case 'difference':
-      return [ONLY_HERE, OTHER_KERNEL, SAME].find(value => leaf.nodes.some(name => this.differences.get(name) === value)) || '';
+      return [ONLY_HERE, CHANGED, OTHER_KERNEL, SAME].find(value => leaf.nodes.some(name => this.differences.get(name) === value)) || '';
     case 'time':
       return timeOf.get(leaf) || 0;
     case 'bytes':

@@ -385,12 +385,13 @@ function fillOverview(app, pane) {
     fillComparison(app, pane);
 }
 
-// Nodes that only one of the two files has, or whose kernels differ.
+// Nodes that only one of the two files has, that read other values or do something else, or whose kernels differ.
 function fillComparison(app, pane) {
   const [a, b] = app.sides.map(side => side.program);
   const left = compareNodes(a, b), right = compareNodes(b, a);
   const having = (map, value) => [...map].filter(entry => entry[1] === value).map(([name]) => name);
   for (const [title, names] of [[`Nodes only in ${a.title}`, having(left, ONLY_HERE)], [`Nodes only in ${b.title}`, having(right, ONLY_HERE)],
+                                ['Nodes that differ in the models', having(left, CHANGED)],
                                 ['Nodes in other kernels', having(left, OTHER_KERNEL)]])
     if (names.length) {
       pane.append(element('h2', {}, `${shown(title)} (${names.length})`));
