@@ -38,10 +38,9 @@ std::vector<std::string> compiler::makeUpSizes(const SourceModel &model,
           bound = true;
         }
       open |= !bound;
-      std::string name = dim.symbol.empty()
-                             ? "dimension " + std::to_string(i) + " of " +
-                                   quoted(input.name)
-                             : quoted(dim.symbol);
+      std::string name = dim.symbol.empty() ? "dimension " + std::to_string(i) +
+                                                  " of " + quoted(input.name)
+                                            : quoted(dim.symbol);
       if (!bound && !llvm::is_contained(madeUp, name))
         madeUp.push_back(std::move(name));
       shape.push_back(size);
@@ -86,8 +85,8 @@ ExitCode compiler::checkCoverage(const Options &options, CompileState state,
   if (isCovered)
     llvm::outs() << "every operator is supported"
                  << (!madeUp.empty() ? " (open sizes taken as " +
-                                  std::to_string(kMadeUpSize) + ")"
-                            : "")
+                                           std::to_string(kMadeUpSize) + ")"
+                                     : "")
                  << "\n";
   else if (code == kExitUsage)
     noteMadeUpSizes(options, madeUp);

@@ -20,8 +20,7 @@ std::vector<std::string> makeUpSizes(const SourceModel &model,
                                      const Options &options,
                                      CompileState &state);
 /// Prints on stderr which sizes were taken, if any.
-void noteMadeUpSizes(const Options &options,
-                     llvm::ArrayRef<std::string> names);
+void noteMadeUpSizes(const Options &options, llvm::ArrayRef<std::string> names);
 
 /// Runs the phases that may refuse the model or the options, so that it reports
 /// the same errors as compiling: every operator that cannot be imported or that

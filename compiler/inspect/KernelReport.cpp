@@ -11,6 +11,7 @@
 
 #include "llvm/Support/Format.h"
 
+#include <map>
 #include <set>
 
 using namespace sinter;
@@ -31,7 +32,8 @@ struct KernelUse {
   bool isTimed = true; // false: the limits of its device are unknown
 };
 
-using Uses = llvm::MapVector<StringRef, KernelUse>;
+using Uses =
+    llvm::MapVector<std::string, KernelUse, std::map<std::string, unsigned>>;
 } // namespace
 
 // "/fc1/Add, /fc1/Relu and 31 more"; --json lists them all.
@@ -88,8 +90,11 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
          llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
       if (command.kind == SINTER_CMD_SCAN)
         continue; // its commands do the work
-      StringRef name = targetName(artifact, command);
+      std::string name = targetName(artifact, command).str();
       bool isLaunch = command.kind == SINTER_CMD_LAUNCH;
+      // By time, calls of a library are told apart: one may take most of it.
+      if (!peaks.empty() && !isLaunch && command.numSlices)
+        name = std::string(entry.name) + " command " + command.number();
       KernelUse &use = uses[name];
       use.kind = isLaunch ? kernelText(kinds, artifact, name, "kernel")
                           : commandName(command.kind);

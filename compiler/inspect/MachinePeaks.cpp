@@ -129,6 +129,27 @@ static double addBf16(const rt::CpuRates &rates, MachinePeaks &peaks) {
   return times;
 }
 
+// Raises measured peaks to the best rates that a core of this machine was ever
+// measured to have, times the threads, as the limits in a profile are: a busy
+// machine only makes a measurement lower. The rates of arithmetic are those of
+// all instructions that the CPU has.
+static void raiseToBest(unsigned threads, bool hasAllInstructions,
+                        MachinePeaks &peaks) {
+  const rt::CpuRates rates = rt::measureHostCpuAgain();
+  auto raise = [&](double &peak, std::initializer_list<rt::CpuRate> from) {
+    for (rt::CpuRate rate : from)
+      peak = std::max(peak, rates[rate].value_or(0) * threads);
+  };
+  raise(peaks.bytesPerSecond, {rt::CpuRate::Memory, rt::CpuRate::MemoryFill,
+                               rt::CpuRate::MemoryCopy});
+  if (!hasAllInstructions)
+    return;
+  raise(peaks.flopsPerSecond, {rt::CpuRate::Fp32});
+  for (auto &[dtype, rate] : peaks.contractionsPerSecond)
+    if (dtype == "bfloat16")
+      raise(rate, {rt::CpuRate::Bf16, rt::CpuRate::Bf16Tiles});
+}
+
 // With the instructions of `level`; "": with all that this machine has.
 static MachinePeaks measureCpu(StringRef level) {
   const Level *code = llvm::find_if(kLevels, [&](const Level &each) {
@@ -161,6 +182,7 @@ static MachinePeaks measureCpu(StringRef level) {
     });
   });
   peaks.bytesPerSecond = 2.0 * size * threads / std::max(seconds, 1e-9);
+  raiseToBest(threads, level.empty(), peaks);
   peaks.cacheBytes = std::max<double>(sysconf(_SC_LEVEL2_CACHE_SIZE),
                                       sysconf(_SC_LEVEL3_CACHE_SIZE));
   peaks.source =

@@ -25,7 +25,24 @@ struct CommandTimes::Row {
   const Entry *entry;
   const Line *line;
   double us, share, gbps, mostGbps, tflops;
+  double mostTflops; // 0: no limit is known
+  double bestUs;     // the least time by both limits; 0: none is known
 };
+
+// The limit of the arithmetic of a command. Products of bf16 have units of
+// their own; those of integers are not known.
+static double mostTflops(const sinter_command &command,
+                         const Ceilings &ceilings) {
+  const uint32_t dtype =
+      command.kind == SINTER_CMD_MATMUL ? command.matmul.params->dtype
+      : command.kind == SINTER_CMD_CONV ? command.conv.params->dtype
+      : command.kind == SINTER_CMD_ATTENTION
+          ? command.attention.params->dtype
+          : static_cast<uint32_t>(SINTER_F32);
+  return dtype == SINTER_BF16                         ? ceilings.mostBf16TFlops
+         : dtype == SINTER_F32 || dtype == SINTER_F16 ? ceilings.mostF32TFlops
+                                                      : 0;
+}
 
 uint32_t CommandTimes::begin(const sinter_entry &entry) {
   Entry own;
@@ -191,12 +208,23 @@ CommandTimes::rows(const Ceilings &ceilings,
       // The limits are those of the first device.
       const bool isFirstKind = placeKind(artifact_, command.place) ==
                                std::string(placeKind(artifact_, 0));
-      rows.push_back({&entry, &line, us, total > 0 ? totalNs / total : 0,
-                      rate(static_cast<double>(line.trips) *
-                           static_cast<double>(read + written)) /
-                          1e3,
-                      isFirstKind ? ceilings.mostGBps(read, written) : 0,
-                      i < flops.size() ? rate(flops[i]) / 1e6 : 0});
+      const double bytes =
+          static_cast<double>(line.trips) * static_cast<double>(read + written);
+      const double ownFlops = i < flops.size() ? flops[i] : 0;
+      Row row = {&entry,
+                 &line,
+                 us,
+                 total > 0 ? totalNs / total : 0,
+                 rate(bytes) / 1e3,
+                 isFirstKind ? ceilings.mostGBps(read, written) : 0,
+                 rate(ownFlops) / 1e6,
+                 isFirstKind ? mostTflops(command, ceilings) : 0,
+                 0};
+      if (row.mostGbps > 0)
+        row.bestUs = bytes / row.mostGbps / 1e3;
+      if (row.mostTflops > 0)
+        row.bestUs = std::max(row.bestUs, ownFlops / row.mostTflops / 1e6);
+      rows.push_back(row);
     }
   }
   // Of equal times, in the order of the tables.
@@ -227,18 +255,26 @@ static std::string formatted(const char *form, Values... values) {
 std::string CommandTimes::table(const Ceilings &ceilings,
                                 const FlopsOfEntry &flopsOf) const {
   const bool hasMost = !ceilings.levels.empty();
-  std::string text = "   share     time us      GB/s";
-  text += hasMost ? "   at most" : "";
-  text += flopsOf ? "   TFLOP/s      #  command\n" : "      #  command\n";
+  std::string text = "   share     time us";
+  text += hasMost ? "     best us      GB/s   at most" : "      GB/s";
+  text += flopsOf ? "   TFLOP/s" : "";
+  text += flopsOf && hasMost ? "   at most" : "";
+  text += "      #  command\n";
   for (const Row &row : rows(ceilings, flopsOf)) {
     const sinter_command &command = *row.line->command;
-    text +=
-        formatted("%6.1f %% %11.1f %9.1f", 100 * row.share, row.us, row.gbps);
+    auto most = [](const char *form, double value) {
+      return value > 0 ? formatted(form, value) : "         -";
+    };
+    text += formatted("%6.1f %% %11.1f", 100 * row.share, row.us);
     if (hasMost)
-      text +=
-          row.mostGbps > 0 ? formatted(" %9.1f", row.mostGbps) : "         -";
+      text += "  " + most(" %9.1f", row.bestUs);
+    text += formatted(" %9.1f", row.gbps);
+    if (hasMost)
+      text += most(" %9.1f", row.mostGbps);
     if (flopsOf)
       text += formatted(" %9.3f", row.tflops);
+    if (flopsOf && hasMost)
+      text += most(" %9.3f", row.mostTflops);
     text += formatted("  %5s  %-7s ", numberOf(*row.line).c_str(),
                       commandName(command.kind));
     if (entries_.size() > 1)
@@ -292,6 +328,10 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
       each["most_gb_per_s"] = row.mostGbps;
     if (flopsOf)
       each["tflop_per_s"] = row.tflops;
+    if (flopsOf && row.mostTflops > 0)
+      each["most_tflop_per_s"] = row.mostTflops;
+    if (row.bestUs > 0)
+      each["best_us"] = row.bestUs;
     list.push_back(std::move(each));
   }
   Json object;

@@ -40,10 +40,11 @@ public:
       std::function<std::vector<double>(const sinter_entry &entry)>;
 
   /// The commands with their mean time in a run of their entry, their share of
-  /// the time of all runs, GB/s and the most that the device can do of these,
-  /// and TFLOP/s, slowest first; then the device's limits. As a table, or as
-  /// JSON. TFLOP/s are printed only with `flopsOf`. If several entries ran,
-  /// each command is printed with its entry.
+  /// the time of all runs, the least time by the limits of the device, GB/s and
+  /// TFLOP/s with the most that the device can do of these, slowest first; then
+  /// the device's limits. As a table, or as JSON. TFLOP/s are printed only with
+  /// `flopsOf`; without it the least time is that of the bytes alone. If
+  /// several entries ran, each command is printed with its entry.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
   /// `steps`: the first and the last step that were timed, from 1; of JSON.
