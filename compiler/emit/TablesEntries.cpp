@@ -282,6 +282,15 @@ void EntryTables::addSlice(Value buffer, int64_t firstElement) {
       static_cast<char>(dtypeOf(declared.getTensorType().getElementType())));
 }
 
+/// The dtype of the second operand of a contraction; 0 if it is that of the
+/// first.
+static uint32_t otherDtype(ValueRange inputs) {
+  auto dtype = [](Value value) {
+    return dtypeOf(exec::bufferOp(value).getTensorType().getElementType());
+  };
+  return dtype(inputs[0]) == dtype(inputs[1]) ? 0 : dtype(inputs[1]);
+}
+
 void EntryTables::addCommand(exec::CommandOpInterface command,
                              std::vector<Pending> &to) {
   Pending pending{{}, slices.size(), -1};
@@ -318,13 +327,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
         c.matmul.byLoops = byLoops;
-        auto dtype = [&](size_t read) {
-          return dtypeOf(exec::bufferOp(op.getInputs()[read])
-                             .getTensorType()
-                             .getElementType());
-        };
-        if (dtype(1) != dtype(0))
-          c.matmul.dtypeOfB = dtype(1);
+        c.matmul.dtypeOfB = otherDtype(op.getInputs());
         pending.params = addMatmul(op);
         auto begin = [&](size_t read, int64_t elements) {
           Type element = exec::bufferOp(op.getInputs()[read])
@@ -341,6 +344,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
       .Case([&](exec::ConvOp op) {
         c.kind = SINTER_CMD_CONV;
         c.conv.byLoops = byLoops;
+        c.conv.dtypeOfFilter = otherDtype(op.getInputs());
         pending.params = addConv(op);
       })
       .Case([&](exec::AllReduceOp op) {

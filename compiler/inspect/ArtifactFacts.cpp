@@ -243,6 +243,10 @@ static double flopsOfElement(uint32_t kind) {
   case SINTER_POST_BIAS_GRAD:
   case SINTER_POST_CHANNEL_SUM:
     return 1;
+  case SINTER_POST_DEQUANTIZE: // a cast and a product
+    return 2;
+  case SINTER_POST_QUANTIZE: // division, rounding, addition, bounds, cast
+    return 6;
   case SINTER_POST_CLIP:  // a minimum and a maximum
   case SINTER_POST_SWISH: // a sigmoid and a product
   case SINTER_POST_CHANNEL_SQUARES:

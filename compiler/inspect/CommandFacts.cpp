@@ -154,10 +154,13 @@ private:
     auto of = [&](const int64_t(&list)[SINTER_MAX_SPATIAL_DIMS]) {
       return joined(llvm::ArrayRef(list).take_front(p.spatialRank));
     };
-    add("convolution", std::string(dtypeName(p.dtype)) + " batch " +
-                           std::to_string(p.batch) + ", " +
-                           std::to_string(p.channels) + " to " +
-                           std::to_string(p.filters) + " channels");
+    const uint32_t filter = command_.conv.dtypeOfFilter;
+    add("convolution",
+        std::string(dtypeName(p.dtype)) +
+            (filter ? std::string(" by ") + dtypeName(filter) : std::string()) +
+            " batch " + std::to_string(p.batch) + ", " +
+            std::to_string(p.channels) + " to " + std::to_string(p.filters) +
+            " channels");
     add("direction", std::to_string(p.direction));
     add("groups", std::to_string(p.groups));
     add("input", of(p.inputDims));

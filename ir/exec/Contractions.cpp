@@ -53,6 +53,7 @@ struct PostOpRules {
   bool isProduct = false;
   bool isSingle = false;  // a product without batch dimensions
   bool isForward = false; // a forward convolution
+  bool isOfBytes = false; // of 8-bit integers, forward
   // The required elements by extent.
   int64_t result = 0, columns = 0, rows = 0, bitsBytes = 0;
 
@@ -66,6 +67,8 @@ struct PostOpRules {
       return isSingle;
     case SINTER_POST_SCOPE_FORWARD:
       return isForward;
+    case SINTER_POST_SCOPE_BYTES:
+      return isOfBytes;
     }
     return false;
   }
@@ -93,13 +96,34 @@ const sinter_post_op_traits &exec::traitsOf(PostOpKind kind) {
   return *sinter_post_op_row(static_cast<uint32_t>(kind));
 }
 
-/// The element type of a slice of `extent` if the result has type `result`.
-static Type elementTypeOf(sinter_post_extent extent, Type result) {
-  MLIRContext *context = result.getContext();
+/// The element type of a slice of `extent`. `beside`: that of a slice in the
+/// shape of the result.
+static Type elementTypeOf(sinter_post_extent extent, Type beside) {
+  MLIRContext *context = beside.getContext();
   if (extent == SINTER_POST_EXTENT_BITS)
     return IntegerType::get(context, 8, IntegerType::Unsigned);
   return extent == SINTER_POST_EXTENT_CHANNEL ? Float32Type::get(context)
-                                              : result;
+                                              : beside;
+}
+
+/// Checks that dequantize comes at most once, that quantize is last and after
+/// it, and that the result has the type that they give it.
+static LogicalResult verifyQuantisation(Operation *op, ArrayAttr postOps,
+                                        Type result) {
+  bool isFloat = false, isCoded = false;
+  for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
+    PostOpKind kind = post.getKind();
+    if (isCoded || (kind == PostOpKind::dequantize && isFloat) ||
+        (kind == PostOpKind::quantize && !isFloat))
+      return op->emitOpError() << "has dequantize and quantize out of order";
+    isFloat |= kind == PostOpKind::dequantize;
+    isCoded |= kind == PostOpKind::quantize;
+  }
+  if (isFloat && !(isCoded ? result.isInteger(8) : result.isF32()))
+    return op->emitOpError()
+           << "has a result of " << result
+           << (isCoded ? " after quantize" : " after dequantize");
+  return success();
 }
 
 /// Checks that the two sums over channels are either absent or last.
@@ -126,6 +150,15 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
            << "has " << postOps.size() << " post-ops, at most " << kMaxPostOps
            << " are allowed";
   SmallVector<bool> isKept(writes.size(), false);
+  auto elementOf = [](Value value) {
+    return bufferOp(value).getTensorType().getElementType();
+  };
+  // The type of what post-ops read or keep in the shape of the result.
+  Type beside = elementOf(writes[0]);
+  if (llvm::any_of(postOps.getAsRange<PostOpAttr>(), [](PostOpAttr post) {
+        return post.getKind() == PostOpKind::dequantize;
+      }))
+    beside = IntegerType::get(op->getContext(), 32);
   for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
     const sinter_post_op_traits &traits = traitsOf(post.getKind());
     bool isRead = traits.slice == SINTER_POST_SLICE_READ;
@@ -137,6 +170,8 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
                                << " with other fields than it takes";
     if (!rules.allows(traits.scope))
       return op->emitOpError() << "cannot have the post-op " << traits.name;
+    if (post.getKind() == PostOpKind::dequantize)
+      beside = Float32Type::get(op->getContext());
     if (!isRead && !isWrite)
       continue;
     int64_t number = isWrite ? post.getWrite() : post.getRead();
@@ -148,10 +183,7 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
              << number << " of " << operands.size();
     int64_t elements = rules.elements(traits.extent);
     StringRef what = traits.what;
-    auto elementOf = [](Value value) {
-      return bufferOp(value).getTensorType().getElementType();
-    };
-    Type expected = elementTypeOf(traits.extent, elementOf(writes[0]));
+    Type expected = elementTypeOf(traits.extent, beside);
     if (Type type = elementOf(operands[number]); type != expected)
       return op->emitOpError()
              << what << (expected.isUnsignedInteger(8) ? " are " : " is ")
@@ -164,7 +196,36 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
   for (size_t i = 1; i < isKept.size(); ++i)
     if (!isKept[i])
       return op->emitOpError() << "has no post-op for write " << i;
+  if (failed(verifyQuantisation(op, postOps, elementOf(writes[0]))))
+    return failure();
   return verifyChannelSums(op, postOps);
+}
+
+/// Whether both operands are 8-bit integers.
+template <class OpTy> static bool multipliesBytes(OpTy op) {
+  return llvm::all_of(op.getInputs().take_front(2), [](Value value) {
+    return bufferOp(value).getTensorType().getElementType().isInteger(8);
+  });
+}
+
+/// Checks the element types of the two operands and of the result.
+template <class OpTy>
+static LogicalResult verifyFactors(OpTy op, StringRef operands) {
+  auto elementOf = [](Value value) {
+    return bufferOp(value).getTensorType().getElementType();
+  };
+  Type a = elementOf(op.getInputs()[0]), b = elementOf(op.getInputs()[1]);
+  // Dequantize gives the result another type than the sums.
+  bool hasIntegerSums =
+      elementOf(op.getOutput()).isSignlessInteger(32) ||
+      llvm::any_of(op.getPostOps().template getAsRange<PostOpAttr>(),
+                   [](PostOpAttr post) {
+                     return post.getKind() == PostOpKind::dequantize;
+                   });
+  if (a != b && !(multipliesBytes(op) && hasIntegerSums))
+    return op.emitOpError()
+           << "has " << operands << " of different element types";
+  return success();
 }
 
 static LogicalResult verifyMatmul(MatmulOp op) {
@@ -186,14 +247,8 @@ static LogicalResult verifyMatmul(MatmulOp op) {
                               << " strides, none negative";
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs A and B";
-  auto elementOf = [](Value value) {
-    return bufferOp(value).getTensorType().getElementType();
-  };
-  Type a = elementOf(op.getInputs()[0]), b = elementOf(op.getInputs()[1]);
-  bool areBytes = a.isInteger(8) && b.isInteger(8) &&
-                  elementOf(op.getOutput()).isSignlessInteger(32);
-  if (a != b && !areBytes)
-    return op.emitOpError() << "has A and B of different element types";
+  if (failed(verifyFactors(op, "A and B")))
+    return failure();
   if (op.getTf32() &&
       !bufferOp(op.getInputs()[0]).getTensorType().getElementType().isF32())
     return op.emitOpError() << "has tf32 operands that are not float32";
@@ -224,6 +279,7 @@ static LogicalResult verifyMatmul(MatmulOp op) {
     fits &= !llvm::MulOverflow(lines, size, lines);
   PostOpRules rules;
   rules.isProduct = true;
+  rules.isOfBytes = multipliesBytes(op);
   rules.isSingle = batch.empty();
   rules.result = result;
   rules.columns = n;
@@ -291,6 +347,9 @@ static LogicalResult verifyConv(ConvOp op) {
     return failure();
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs two operands";
+  if (op.getDirection() == ConvDirection::forward &&
+      failed(verifyFactors(op, "an input and a filter")))
+    return failure();
   int64_t batch = op.getBatch(), channels = op.getChannels(),
           filters = op.getFilters();
   int64_t input = productOf({{batch, channels}, op.getInputDims()});
@@ -310,6 +369,7 @@ static LogicalResult verifyConv(ConvOp op) {
       return failure();
     PostOpRules rules;
     rules.isForward = true;
+    rules.isOfBytes = multipliesBytes(op);
     rules.result = output;
     rules.columns = filters;
     return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),

@@ -45,10 +45,10 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
 
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
     >= 0; at most 4 batch dimensions. C2: all elements are in their buffers. C3: A and B have the same element type, or both
-    8-bit integers and C int32.
+    8-bit integers and C int32 or the result of dequantize.
     C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
     covers the elements of C, a_sum has m and b_sum n elements, without batch, and all have the element type of C; that
-    of relu_bits and relu_grad has the bytes of the bits. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
+    of relu_bits and relu_grad has the bytes of the bits. Before dequantize it is int32, after it float32. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
@@ -80,7 +80,9 @@ def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
     C1: one to three spatial dimensions, one entry each per list; strides, dilations, kernel >= 1; groups divide
     channels and filters. C2: the window gives the output sizes. C3: buffers have the sizes of their tensors.
     C4: at most 6 post-ops, none with filter_grad; operands as for `exec.matmul`; channel_sum and channel_squares
-    are for forward and keep a float32 for each filter. C5: as for `exec.matmul`.
+    are for forward and keep a float32 for each filter. C5: as for `exec.matmul`. C6: input and filter of a forward
+    convolution have the same element type, or both 8-bit integers and the result int32 or
+    that of dequantize.
     ```mlir
     exec.conv forward(%x, %w) -> %y batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
         kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1]

@@ -9,6 +9,8 @@
 include "Attrs.td"
 include "Interfaces.td"
 
+def Sinter_ConvTensor : Sinter_TensorOf<AnyTypeOf<[F16, BF16, F32, F64, I32], "float or int32">>;
+
 // The three ops are closed under differentiation; each can be one library call.
 // Activations are N C spatial.. (channels_last: N spatial.. C); filters O I/groups
 // spatial... `tf32` and casts of 16-bit operands mean the same as for dot_general.
@@ -28,7 +30,8 @@ def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType, Sinter_ResultRo
     Activations have the dimensions N C spatial.. (with `channels_last` N spatial.. C), filters
     O I/groups spatial... `tf32` and casts of 16-bit operands mean the same as for `sinter.dot_general`.
 
-    C1: operands have the same float element type and rank >= 3.
+    C1: operands have the same element type, float or int32, and rank >= 3. Sums of int32 wrap. An int32 operand that is
+    cast from 8 bits means the same as for `sinter.dot_general`.
     C2: `strides`, `dilations` >= 1, `pads_low`, `pads_high` >= 0, one per spatial dimension.
     C3: `groups` divides the channels and the filters; the filter's second dimension is channels / groups.
     C4: the dilated kernel is not larger than the padded input.
@@ -38,8 +41,8 @@ def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType, Sinter_ResultRo
        : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x8x8xf32>
     ```
   }];
-  let arguments = !con((ins Sinter_FloatTensor:$input, Sinter_FloatTensor:$filter), window);
-  let results = (outs Sinter_FloatTensor:$result);
+  let arguments = !con((ins Sinter_ConvTensor:$input, Sinter_ConvTensor:$filter), window);
+  let results = (outs Sinter_ConvTensor:$result);
   let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
 }
 

@@ -80,8 +80,9 @@ static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
   };
   return a.kind == b.kind && a.matmul.params == b.matmul.params &&
          a.matmul.byLoops == b.matmul.byLoops &&
-         a.matmul.dtypeOfB == b.matmul.dtypeOfB && a.place == b.place &&
-         a.stream == b.stream && a.numReads == b.numReads &&
+         a.matmul.dtypeOfB == b.matmul.dtypeOfB && // or dtypeOfFilter
+         a.place == b.place && a.stream == b.stream &&
+         a.numReads == b.numReads &&
          std::equal(a.slices, a.slices + a.numSlices, b.slices,
                     b.slices + b.numSlices, isSame);
 }

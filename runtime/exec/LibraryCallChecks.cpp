@@ -65,6 +65,32 @@ sinter_post_slice sliceUse(const sinter_post_op &op) {
   return traits ? traits->slice : SINTER_POST_SLICE_NONE;
 }
 
+bool isByte(uint32_t dtype) { return dtype == SINTER_U8 || dtype == SINTER_I8; }
+
+bool hasPostOp(const sinter_post_op *ops, uint32_t count, uint32_t kind) {
+  return std::any_of(ops, ops + count,
+                     [&](const sinter_post_op &op) { return op.kind == kind; });
+}
+
+/// Checks the places of DEQUANTIZE and QUANTIZE, and the type of the result.
+Status checkQuantisation(const sinter_post_op *ops, uint32_t count,
+                         uint32_t outDtype) {
+  bool isFloat = false, isCoded = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool begins = ops[i].kind == SINTER_POST_DEQUANTIZE,
+               ends = ops[i].kind == SINTER_POST_QUANTIZE;
+    if (isCoded || (begins && isFloat) || (ends && !isFloat))
+      return Status::invalid("has DEQUANTIZE and QUANTIZE out of order");
+    isFloat |= begins;
+    isCoded |= ends;
+  }
+  if (isFloat && !(isCoded ? isByte(outDtype) : outDtype == SINTER_F32))
+    return Status::invalid(std::string("has a result of ") +
+                           dtypeName(outDtype) + " after " +
+                           (isCoded ? "QUANTIZE" : "DEQUANTIZE"));
+  return {};
+}
+
 /// Whether `command`, a contraction, may have post-ops of `scope`.
 bool isInScope(const sinter_command &command, sinter_post_scope scope) {
   const bool isMatmul = command.kind == SINTER_CMD_MATMUL;
@@ -78,6 +104,12 @@ bool isInScope(const sinter_command &command, sinter_post_scope scope) {
   case SINTER_POST_SCOPE_FORWARD:
     return command.kind == SINTER_CMD_CONV &&
            command.conv.params->direction == SINTER_CONV_FORWARD;
+  case SINTER_POST_SCOPE_BYTES: {
+    const uint32_t dtype =
+        isMatmul ? command.matmul.params->dtype : command.conv.params->dtype;
+    return isByte(dtype) &&
+           (isMatmul || command.conv.params->direction == SINTER_CONV_FORWARD);
+  }
   }
   return false;
 }
@@ -98,15 +130,21 @@ bool isKnownPostOp(const sinter_command &command, const sinter_post_op *ops,
 }
 
 /// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
-/// `lines` is the product of the result's sizes without that along the bias.
+/// `lines` is the product of the result's sizes without that along the bias,
+/// `dtype` the type of the result.
 Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                     uint32_t count, const std::vector<Dim> &result,
                     int64_t biasSize, int64_t lines, uint32_t dtype) {
   if (count > SINTER_MAX_POST_OPS)
     return Status::invalid("has " + number(count) + " post-ops, at most " +
                            number(SINTER_MAX_POST_OPS) + " are allowed");
+  const uint32_t outDtype = dtype;
+  if (hasPostOp(ops, count, SINTER_POST_DEQUANTIZE))
+    dtype = SINTER_I32;
   for (uint32_t i = 0; i < count; ++i) {
     const sinter_post_op &op = ops[i];
+    if (op.kind == SINTER_POST_DEQUANTIZE)
+      dtype = SINTER_F32;
     if (!isKnownPostOp(command, ops, count, i))
       return Status::invalid("has the unknown post-op " + number(op.kind));
     const sinter_post_op_traits &traits = *sinter_post_op_row(op.kind);
@@ -149,7 +187,7 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
     }
     }
   }
-  return {};
+  return checkQuantisation(ops, count, outDtype);
 }
 
 /// How many slices the post-ops write.
@@ -256,6 +294,24 @@ Status checkConvShape(const sinter_conv &conv) {
   return {};
 }
 
+/// Whether the result of a MATMUL or CONV, or what DEQUANTIZE reads, is int32.
+template <class Params> bool hasIntegerSums(const Params &p) {
+  return p.outDtype == SINTER_I32 ||
+         hasPostOp(p.postOps,
+                   std::min<uint32_t>(p.numPostOps, SINTER_MAX_POST_OPS),
+                   SINTER_POST_DEQUANTIZE);
+}
+
+/// Checks the dtype of the second operand, which differs from the first.
+/// `hasSums`: the sums, or the result, are int32.
+Status checkOtherFactor(uint32_t dtype, uint32_t other, uint32_t outDtype,
+                        bool hasSums) {
+  if (other && (!isByte(other) || !isByte(dtype) || !hasSums))
+    return Status::invalid("multiplies " + dtypeName(dtype) + " by " +
+                           dtypeName(other) + " into " + dtypeName(outDtype));
+  return {};
+}
+
 } // namespace
 
 Status sinter::rt::checkMatmul(const sinter_command &command) {
@@ -265,15 +321,8 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   if (!dtypeBytes(dtype) || !dtypeBytes(p.outDtype))
     return Status::invalid("has the unknown " +
                            dtypeName(dtypeBytes(dtype) ? p.outDtype : p.dtype));
-  const uint32_t dtypeOfB = command.matmul.dtypeOfB;
-  auto isByte = [](uint32_t type) {
-    return type == SINTER_U8 || type == SINTER_I8;
-  };
-  if (dtypeOfB &&
-      (!isByte(dtypeOfB) || !isByte(dtype) || p.outDtype != SINTER_I32))
-    return Status::invalid("multiplies " + dtypeName(dtype) + " by " +
-                           dtypeName(dtypeOfB) + " into " +
-                           dtypeName(p.outDtype));
+  SINTER_RETURN_IF_ERROR(checkOtherFactor(dtype, command.matmul.dtypeOfB,
+                                          p.outDtype, hasIntegerSums(p)));
   if (p.batchRank > SINTER_MAX_BATCH_DIMS)
     return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
   if (p.m < 0 || p.n < 0 || p.k < 0)
@@ -387,6 +436,9 @@ Status sinter::rt::checkConv(const sinter_command &command) {
   const sinter_slice *slices = command.slices;
   const sinter_slice &result = slices[command.numSlices - 1];
   const uint32_t outDtype = p.outDtype ? p.outDtype : storedDtype(p.dtype);
+  SINTER_RETURN_IF_ERROR(checkOtherFactor(storedDtype(p.dtype),
+                                          command.conv.dtypeOfFilter, outDtype,
+                                          hasIntegerSums(p)));
   auto check = [&](const char *what, const std::vector<Dim> &dims,
                    const sinter_slice &slice, bool written) {
     return checkOperand(what, dims, written ? outDtype : storedDtype(p.dtype),

@@ -56,6 +56,18 @@ TEST_CASE("conv and its gradients are one bilinear form") {
       {4, 2, 20, 15});
 }
 
+TEST_CASE("a conv of integers wraps") {
+  // 65536 * 65536 + 3 * 5 = 15 modulo 2^32.
+  CHECK(evaluate("tensor<1x1x1xi32>",
+                 constant("x", "[[[65536, 3]]]", "tensor<1x1x2xi32>") +
+                     constant("w", "[[[65536, 5]]]", "tensor<1x1x2xi32>") +
+                     "%r = sinter.conv %x, %w {strides = array<i64: 1>, "
+                     "dilations = array<i64: 1>, pads_low = array<i64: 0>, "
+                     "pads_high = array<i64: 0>} : (tensor<1x1x2xi32>, "
+                     "tensor<1x1x2xi32>) -> tensor<1x1x1xi32>")
+            .ints == Ints{15});
+}
+
 TEST_CASE("softmax_cross_entropy agrees with PyTorch's formula") {
   std::string body =
       constant("x", "[[0.0, 1.0, 2.0], [3.0, 3.0, 3.0]]", "tensor<2x3xf64>") +

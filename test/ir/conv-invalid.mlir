@@ -159,3 +159,12 @@ func.func @filter_grad_c1(%x : tensor<2x6x8xf32>, %dy : tensor<2x4x6xf32>) {
           pads_high = array<i64: 0>} : (tensor<2x6x8xf32>, tensor<2x4x6xf32>) -> tensor<4x6x2xf32>
   return
 }
+
+// -----
+
+func.func @c1_bytes(%x : tensor<1x2x8xi8>, %w : tensor<4x2x3xi8>) {
+  // expected-error @+1 {{'sinter.conv' op operand #0 must be float or int32 tensor of static shape, but got 'tensor<1x2x8xi8>'}}
+  %y = sinter.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>,
+         pads_high = array<i64: 0>} : (tensor<1x2x8xi8>, tensor<4x2x3xi8>) -> tensor<1x4x6xi8>
+  return
+}

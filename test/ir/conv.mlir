@@ -35,3 +35,12 @@ func.func @empty_batch(%x : tensor<0x3x8xf32>, %w : tensor<4x3x3xf32>) -> tensor
          pads_high = array<i64: 0>} : (tensor<0x3x8xf32>, tensor<4x3x3xf32>) -> tensor<0x4x6xf32>
   return %y : tensor<0x4x6xf32>
 }
+
+// Sums of int32 wrap.
+// CHECK-LABEL: @integers
+func.func @integers(%x : tensor<1x2x8xi32>, %w : tensor<4x2x3xi32>) -> tensor<1x4x6xi32> {
+  // CHECK: sinter.conv {{.*}} : (tensor<1x2x8xi32>, tensor<4x2x3xi32>) -> tensor<1x4x6xi32>
+  %y = sinter.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>,
+         pads_high = array<i64: 0>} : (tensor<1x2x8xi32>, tensor<4x2x3xi32>) -> tensor<1x4x6xi32>
+  return %y : tensor<1x4x6xi32>
+}

@@ -739,3 +739,63 @@ module {
     exec.copy %a -> %y
   }
 }
+
+// -----
+
+// matmul C4: dequantize is for 8-bit integers.
+exec.program @dequantize_floats("x" : tensor<4x4xf32>, "w" : tensor<4x4xf32>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
+  %w = exec.buffer input[1] 0 + 64 : tensor<4x4xf32>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{cannot have the post-op dequantize}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<dequantize read 2>]
+}
+
+// -----
+
+// matmul C4: quantize comes after dequantize.
+exec.program @quantize_first("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xui8>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4x4xui8>
+  // expected-error @below {{has dequantize and quantize out of order}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<quantize alpha 0.5 : f32 beta 3.0 : f32>, #exec.post_op<dequantize read 2>]
+}
+
+// -----
+
+// matmul C4: the result has the type of the last of both.
+exec.program @dequantize_result("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xi32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xi32>
+  // expected-error @below {{has a result of 'i32' after dequantize}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<dequantize read 2>]
+}
+
+// -----
+
+// matmul C4: before dequantize a bias is int32.
+exec.program @integer_bias("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xui8>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4x4xui8>
+  // expected-error @below {{the bias is 'f32', expected 'i32'}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<bias read 2>, #exec.post_op<dequantize read 2>, #exec.post_op<quantize alpha 0.5 : f32 beta 3.0 : f32>]
+}
+
+// -----
+
+// matmul C3: 8-bit integers of two types have int32 sums.
+exec.program @mixed_bytes("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{has A and B of different element types}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<bias read 2>]
+}

@@ -345,6 +345,23 @@ TEST_CASE("artifact: convolution parameters", "[artifact]") {
   refused("input ends at", [](Sample &s) { s.conv.batch = 2; });
   refused("filter ends at", [](Sample &s) { s.convSlices[1].sizeBytes = 92; });
   refused("output ends at", [](Sample &s) { s.conv.filters = 3; });
+  refused("multiplies", [](Sample &s) {
+    s.commands[2].conv.dtypeOfFilter = SINTER_I8; // the input is fp32
+  });
+  refused("multiplies", [](Sample &s) {
+    s.conv.dtype = SINTER_U8;
+    s.conv.outDtype = SINTER_F32; // without DEQUANTIZE
+    s.commands[2].conv.dtypeOfFilter = SINTER_I8;
+  });
+  refused("unknown post-op", [](Sample &s) { // of fp32
+    s.conv.numPostOps = 1;
+    s.conv.postOps[0] = {SINTER_POST_DEQUANTIZE, 1, 0, 0};
+  });
+  refused("out of order", [](Sample &s) {
+    s.conv.dtype = s.conv.outDtype = SINTER_U8;
+    s.conv.numPostOps = 1;
+    s.conv.postOps[0] = {SINTER_POST_QUANTIZE, 0, 1, 0};
+  });
   refused("no post-ops", [](Sample &s) {
     s.conv.direction = SINTER_CONV_FILTER_GRAD;
     s.convSlices[1] = {SINTER_SPACE_ARENA, 0, 128, 64};

@@ -47,23 +47,28 @@ uint32_t sumOf(const uint8_t *a, int64_t strideA, bool signA, const uint8_t *b,
 void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
                int64_t k, const Bytes &a, const Bytes &b) {
   CAPTURE(cpu::nameOf(unit), signs.a, signs.b, m, n, k);
-  const int64_t depth = cpu::paddedBytes(k);
-  auto rows =
-           AlignedBlock::allocate(static_cast<uint64_t>(m * depth), "a test"),
+  const int64_t depth = cpu::paddedBytes(k), panelDepth = 2 * depth;
+  auto rows = AlignedBlock::allocate(static_cast<uint64_t>(2 * m * depth),
+                                     "a test"),
        panel = AlignedBlock::allocate(
-           static_cast<uint64_t>(cpu::bytePanelBytes(depth)), "a test");
-  cpu::packByteRows({a.data(), k, 1}, m, k, rows->data());
-  cpu::packBytePanel({b.data(), n, 1}, signs.b, k, n, panel->data());
+           static_cast<uint64_t>(cpu::bytePanelBytes(panelDepth)), "a test");
+  // The product twice, as two parts of a row.
+  for (int64_t part = 0; part < 2; ++part) {
+    cpu::packByteRows({a.data(), k, 1}, m, k, rows->data() + part * m * depth);
+    cpu::packBytePanel({b.data(), n, 1}, signs.b, k, n, part * depth,
+                       panelDepth, panel->data());
+  }
+  const std::array<int64_t, 2> parts = {0, m * depth};
   alignas(64) std::array<uint32_t, cpu::blockRows * cpu::panelColumns> sums;
   sums.fill(0xdeadbeef);
   cpu::TileRegisters tiles;
-  cpu::multiplyBytes(unit, tiles, signs, {rows->data(), depth, m, depth},
+  cpu::multiplyBytes(unit, tiles, signs, {rows->data(), depth, m, depth, parts},
                      panel->data(), sums.data());
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < cpu::panelColumns; ++j)
       REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
-              (j < n ? sumOf(&a[static_cast<size_t>(i * k)], 1, signs.a,
-                             &b[static_cast<size_t>(j)], n, signs.b, k)
+              (j < n ? 2 * sumOf(&a[static_cast<size_t>(i * k)], 1, signs.a,
+                                 &b[static_cast<size_t>(j)], n, signs.b, k)
                      : 0));
 }
 

@@ -42,21 +42,22 @@ struct Convolution {
   int64_t inputGradUnits() const { return batch * channels; }
   int64_t filterGradUnits() const { return filters * channelsPerGroup(); }
 
-  /// output = input convolved with filter, for one unit. Sums are also of type
-  /// `T`.
-  template <typename T>
-  void forward(int64_t unit, const T *x, const T *w, T *y) const {
+  /// output = input convolved with filter, for one unit. Products and sums are
+  /// of type `T`.
+  template <typename T, typename X, typename W>
+  void forward(int64_t unit, const X *x, const W *w, T *y) const {
     int64_t n = unit / filters, o = unit % filters;
     T *plane = y + n * output.outerStride + o * output.innerStride;
     clear(plane, output);
     for (int64_t c = 0; c < channelsPerGroup(); ++c) {
-      const T *from = inputPlane(x, n, o / filtersPerGroup(), c);
-      const T *taps = w + o * filter.outerStride + c * filter.innerStride;
+      const X *from = inputPlane(x, n, o / filtersPerGroup(), c);
+      const W *taps = w + o * filter.outerStride + c * filter.innerStride;
       forEachRow([&](int64_t tap, int64_t in, int64_t out, int64_t count) {
-        T factor = taps[tap];
+        const T factor = static_cast<T>(taps[tap]);
         for (int64_t j = 0; j < count; ++j)
           plane[out + j * output.strides[2]] +=
-              factor * from[in + j * stride[2] * input.strides[2]];
+              factor *
+              static_cast<T>(from[in + j * stride[2] * input.strides[2]]);
       });
     }
   }

@@ -2,23 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Forward convolutions of two dimensions with one filter for each channel, on
-// dense channels-last activations. Each worker keeps the rows of the input that
-// a line of output needs in float32, with their padding. A block is up to 8
-// points of a line with 16 channels; a sum is one chain of fused multiply-adds
-// in the order of the window.
-//
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/BfloatUnit.h"
 #include "backends/cpu/device/BlockStore.h"
-#include "backends/cpu/device/Blocks.h"
-#include "backends/cpu/device/ConvPlan.h"
+#include "backends/cpu/device/Depthwise.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
-#include "backends/cpu/device/PostOps.h"
 
 #include <algorithm>
-#include <array>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -30,252 +20,68 @@ using namespace sinter::rt;
 
 namespace {
 
-/// Channels of a vector, and points of a line whose sums fit the registers.
-constexpr int64_t vectorChannels = 16, blockPoints = 8;
-/// The fewest operations that are worth another thread.
-constexpr double grainFlops = 4e6;
-
-/// The most rows of a window.
-constexpr int64_t maxHeight = 16;
-/// The rows of the windows of a line.
-using Rows = std::array<const float *, maxHeight>;
-
-/// The window of a block. Strides are in elements of float32.
-struct Window {
-  const float *const *rows; // of the input, at the first point of the first
-                            // window and the first channel
-  const float *weights;
-  int64_t height, width;
-  int64_t pointStride;  // between neighbours of a window
-  int64_t outputStride; // between windows
-  int64_t weightStride;
-};
-
 #if defined(__x86_64__)
-/// sums[point * panelColumns ..] = the sums of `count` points, 16 channels.
-template <int count>
-__attribute__((target("avx512f"))) void sumWindows(const Window &window,
-                                                   float *sums) {
-  __m512 sum[count];
-  for (int i = 0; i < count; ++i)
-    sum[i] = _mm512_setzero_ps();
-  const float *weights = window.weights;
-  for (int64_t y = 0; y < window.height; ++y) {
-    const float *row = window.rows[y];
-    for (int64_t x = 0; x < window.width; ++x) {
-      const __m512 weight = _mm512_load_ps(weights);
-      for (int i = 0; i < count; ++i)
-        sum[i] = _mm512_fmadd_ps(_mm512_load_ps(row + i * window.outputStride),
-                                 weight, sum[i]);
-      row += window.pointStride;
-      weights += window.weightStride;
-    }
-  }
-  for (int i = 0; i < count; ++i)
-    _mm512_store_ps(sums + i * panelColumns, sum[i]);
-}
-
 /// Widens `points` points of `channels` channels; a point of the result has
 /// `stride` elements. The rest of a vector becomes 0.
 __attribute__((target("avx512f,avx512bw,avx512vl"))) void
-widenPoints(const Bfloat *from, int64_t points, int64_t channels, float *to,
-            int64_t stride) {
+widenBfloats(const Bfloat *from, int64_t points, int64_t channels, float *to,
+             int64_t stride) {
   for (int64_t i = 0; i < points; ++i, from += channels, to += stride)
-    for (int64_t c = 0; c < channels; c += vectorChannels) {
+    for (int64_t c = 0; c < channels; c += 16) {
       const auto mask = static_cast<__mmask16>(
-          (1u << std::min(vectorChannels, channels - c)) - 1);
+          (1u << std::min<int64_t>(16, channels - c)) - 1);
       const __m256i half = _mm256_maskz_loadu_epi16(mask, from + c);
       _mm512_store_si512(to + c,
                          _mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
     }
 }
 #else
-template <int count> void sumWindows(const Window &, float *) {}
-void widenPoints(const Bfloat *, int64_t, int64_t, float *, int64_t) {}
+void widenBfloats(const Bfloat *, int64_t, int64_t, float *, int64_t) {}
 #endif
 
-void sumWindows(const Window &window, int64_t count, float *sums) {
-  static constexpr std::array<void (*)(const Window &, float *), blockPoints>
-      functions = {sumWindows<1>, sumWindows<2>, sumWindows<3>, sumWindows<4>,
-                   sumWindows<5>, sumWindows<6>, sumWindows<7>, sumWindows<8>};
-  functions[static_cast<size_t>(count - 1)](window, sums);
-}
-
-class BfloatDepthwiseCall : public LibraryCall {
+class BfloatDepthwiseCall : public DepthwiseCall {
 public:
   BfloatDepthwiseCall(OneDnnContext &context, const sinter_command &command,
-                      const ConvShape &shape, uint32_t outDtype,
-                      const Bfloat *constantFilter)
-      : command_(command), shape_(shape),
+                      uint32_t outDtype, const uint8_t *constantFilter)
+      : DepthwiseCall(command, sizeof(Bfloat)),
         store_({command.conv.params->postOps, command.conv.params->numPostOps},
-               outDtype, /*biasAlongRows=*/false),
-        stride_((shape.channels + vectorChannels - 1) / vectorChannels *
-                vectorChannels),
-        rowPoints_((shape.dims[1].out - 1) * shape.dims[1].stride +
-                   shape.dims[1].window()) {
+               outDtype, /*biasAlongRows=*/false) {
     if (constantFilter)
-      constantWeights_ = context.packed.make(
-          static_cast<uint64_t>(weightBytes()), [&](uint8_t *weights) {
-            pack(constantFilter, reinterpret_cast<float *>(weights));
-          });
+      packConstant(context, constantFilter);
   }
-
-  uint64_t sharedBytes() const override {
-    return constantWeights_ ? 0 : static_cast<uint64_t>(weightBytes());
-  }
-  /// The rows of a window.
-  uint64_t perWorkerBytes() const override {
-    return static_cast<uint64_t>(shape_.dims[0].kernel * rowBytes());
-  }
-  Status bind(const Scratch &scratch, int) override {
-    scratch_ = scratch;
-    return {};
-  }
-  Status run(void *const *buffers, const CallContext &context) override;
 
   std::string description() const override {
-    return "conv of bf16 channel by channel, " +
-           std::to_string(shape_.batch * shape_.dims[0].out) + " lines of " +
-           std::to_string(shape_.dims[1].out) + " points";
+    return "conv of bf16 channel by channel, " + linesText();
   }
 
 private:
-  int64_t windowPoints() const {
-    return shape_.dims[0].kernel * shape_.dims[1].kernel;
+  float weightOf(const uint8_t *filter, int64_t index) const override {
+    return toFloat(reinterpret_cast<const Bfloat *>(filter)[index]);
   }
-  int64_t weightBytes() const { return alignUp(4 * windowPoints() * stride_); }
-  int64_t rowBytes() const { return alignUp(4 * rowPoints_ * stride_); }
-
-  /// The weights in float32: all channels of each point of the window.
-  void pack(const Bfloat *filter, float *weights) const {
-    std::fill_n(weights, windowPoints() * stride_, 0.0f);
-    for (int64_t channel = 0; channel < shape_.channels; ++channel)
-      for (int64_t point = 0; point < windowPoints(); ++point)
-        weights[point * stride_ + channel] =
-            toFloat(filter[channel * windowPoints() + point]);
+  void widenPoints(const uint8_t *from, int64_t points, float *to,
+                   int64_t stride) const override {
+    widenBfloats(reinterpret_cast<const Bfloat *>(from), points,
+                 shape_.channels, to, stride);
+  }
+  void storeBlock(float *sums, const BlockPlace &place,
+                  void *const *buffers) const override {
+    store_.store(sums, place, buffers, command_.numSlices - 1);
   }
 
-  void widenRow(const Bfloat *image, int64_t row, float *to) const;
-  void runLine(void *const *buffers, const float *weights, const Rows &rows,
-               int64_t line) const;
-
-  const sinter_command &command_;
-  const ConvShape shape_;
   const BlockStore store_;
-  const int64_t stride_;    // of points of a widened row, in elements
-  const int64_t rowPoints_; // that windows of a line read, padding included
-  PackedBytes constantWeights_;
-  Scratch scratch_;
 };
 
 } // namespace
-
-/// Row `row` of the image, which may lie outside, with its padding.
-void BfloatDepthwiseCall::widenRow(const Bfloat *image, int64_t row,
-                                   float *to) const {
-  const ConvDim &y = shape_.dims[0], &x = shape_.dims[1];
-  const bool isInside = row >= 0 && row < y.in;
-  const int64_t begin = isInside ? std::min(x.padLow, rowPoints_) : rowPoints_,
-                end = isInside ? std::clamp(x.padLow + x.in, begin, rowPoints_)
-                               : rowPoints_;
-  std::fill_n(to, begin * stride_, 0.0f);
-  if (isInside)
-    widenPoints(image + (row * x.in + begin - x.padLow) * shape_.channels,
-                end - begin, shape_.channels, to + begin * stride_, stride_);
-  std::fill_n(to + end * stride_, (rowPoints_ - end) * stride_, 0.0f);
-}
-
-/// All channels of line `line` of all images' output. `rows` are those of its
-/// windows.
-void BfloatDepthwiseCall::runLine(void *const *buffers, const float *weights,
-                                  const Rows &rows, int64_t line) const {
-  const ConvDim &y = shape_.dims[0], &x = shape_.dims[1];
-  const int64_t channels = shape_.channels;
-  alignas(64) float sums[blockRows * panelColumns];
-  Rows at;
-  Window window{
-      at.data(),          nullptr, y.kernel, x.kernel, x.dilation * stride_,
-      x.stride * stride_, stride_};
-  BlockPlace place;
-  for (int64_t first = 0; first < channels; first += panelColumns)
-    for (int64_t column = 0; column < x.out; column += blockRows) {
-      place.firstColumn = first;
-      place.columns = std::min(panelColumns, channels - first);
-      place.count = std::min(blockRows, x.out - column);
-      for (int64_t i = 0; i < place.count; ++i)
-        place.rows[static_cast<size_t>(i)] =
-            (line * x.out + column + i) * channels + first;
-      for (int64_t c = 0; c < place.columns; c += vectorChannels)
-        for (int64_t i = 0; i < place.count; i += blockPoints) {
-          for (int64_t row = 0; row < y.kernel; ++row)
-            at[static_cast<size_t>(row)] = rows[static_cast<size_t>(row)] +
-                                           (column + i) * window.outputStride +
-                                           first + c;
-          window.weights = weights + first + c;
-          sumWindows(window, std::min(blockPoints, place.count - i),
-                     sums + i * panelColumns + c);
-        }
-      store_.store(sums, place, buffers, command_.numSlices - 1);
-    }
-}
-
-Status BfloatDepthwiseCall::run(void *const *buffers,
-                                const CallContext &context) {
-  const ConvDim &y = shape_.dims[0];
-  auto *weights = reinterpret_cast<float *>(
-      constantWeights_ ? constantWeights_.get() : scratch_.shared);
-  if (!constantWeights_)
-    pack(static_cast<const Bfloat *>(buffers[1]), weights);
-  auto runLines = [&](int worker, int64_t begin, int64_t end) {
-    // The rows of the line before that this one needs again stay where they
-    // are.
-    auto *places = reinterpret_cast<float *>(scratch_.perWorker +
-                                             static_cast<uint64_t>(worker) *
-                                                 scratch_.perWorkerStride);
-    struct Held {
-      int64_t image = -1, row = 0;
-    };
-    std::array<Held, maxHeight> held;
-    Rows rows;
-    for (int64_t line = begin; line < end; ++line) {
-      const int64_t image = line / y.out,
-                    first = line % y.out * y.stride - y.padLow;
-      const Bfloat *input = static_cast<const Bfloat *>(buffers[0]) +
-                            image * shape_.inputPoints() * shape_.channels;
-      for (int64_t i = 0; i < y.kernel; ++i) {
-        // Rows a window apart share a place.
-        const int64_t row = first + i * y.dilation,
-                      turn = (row + y.padLow) / y.dilation % y.kernel;
-        float *place = places + turn * rowBytes() / 4;
-        Held &is = held[static_cast<size_t>(turn)];
-        if (is.image != image || is.row != row) {
-          widenRow(input, row, place);
-          is = {image, row};
-        }
-        rows[static_cast<size_t>(i)] = place;
-      }
-      runLine(buffers, weights, rows, line);
-    }
-  };
-  const int64_t lines = shape_.batch * y.out;
-  const double flops = shape_.flops() / static_cast<double>(lines);
-  context.pool->parallelFor(
-      context.threads, lines,
-      std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)), runLines);
-  return {};
-}
 
 LibraryCallResult
 sinter::cpu::prepareBfloatDepthwise(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants) {
   const sinter_conv &params = *command.conv.params;
-  const ConvShape shape(params);
-  if (!fitsBfloatStore(command) || params.groups != params.channels ||
-      params.groups != params.filters || shape.dims[0].kernel > maxHeight)
+  if (!fitsBfloatStore(command) || !DepthwiseCall::fits(params))
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatDepthwiseCall>(
-      context, command, shape, params.outDtype ? params.outDtype : params.dtype,
-      reinterpret_cast<const Bfloat *>(filter)));
+      context, command, params.outDtype ? params.outDtype : params.dtype,
+      reinterpret_cast<const uint8_t *>(filter)));
 }

@@ -37,6 +37,35 @@ uint32_t widen(uint8_t byte, bool isSigned) {
                   : byte;
 }
 
+/// Goes through all parts of rows in steps of byteStep elements.
+class PartRows {
+public:
+  PartRows(const ByteBlock &rows, int64_t first)
+      : rows_(rows), first_(rows.data + first * rows.rowStride) {}
+
+  /// Sets `data` to the next step of the first row; false after the last.
+  bool next() {
+    if (left_ > 0) {
+      data += byteStep;
+    } else {
+      if (part_ == rows_.parts.size())
+        return false;
+      data = first_ + rows_.parts[part_++];
+      left_ = rows_.depth;
+    }
+    left_ -= byteStep;
+    return true;
+  }
+
+  const uint8_t *data = nullptr;
+
+private:
+  const ByteBlock &rows_;
+  const uint8_t *first_;
+  size_t part_ = 0;
+  int64_t left_ = 0;
+};
+
 const uint32_t *columnSums(const uint8_t *panel, int64_t depth) {
   return reinterpret_cast<const uint32_t *>(panel + panelColumns * depth);
 }
@@ -94,15 +123,15 @@ ByteUnit sinter::cpu::byteUnit() {
 
 void sinter::cpu::packBytePanel(const ByteMatrix &b, bool isSigned,
                                 int64_t depth, int64_t columns,
+                                int64_t firstRow, int64_t panelDepth,
                                 uint8_t *panel) {
-  const int64_t padded = paddedBytes(depth);
-  std::memset(panel, 0, static_cast<size_t>(bytePanelBytes(padded)));
-  auto *sums = reinterpret_cast<uint32_t *>(panel + panelColumns * padded);
+  auto *sums = reinterpret_cast<uint32_t *>(panel + panelColumns * panelDepth);
   for (int64_t row = 0; row < depth; ++row)
     for (int64_t first = 0; first < columns; first += tileColumns) {
       const int64_t count = std::min(tileColumns, columns - first);
       const uint8_t *from = b.data + row * b.rowStride + first * b.colStride;
-      uint8_t *to = panel + lineOffset(row, first / tileColumns) + row % group;
+      uint8_t *to = panel + lineOffset(firstRow + row, first / tileColumns) +
+                    (firstRow + row) % group;
       for (int64_t i = 0; i < count; ++i) {
         const uint8_t byte = from[i * b.colStride];
         to[i * group] = byte;
@@ -130,10 +159,11 @@ static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
                             const uint8_t *panel, uint32_t *sums) {
   std::fill(sums, sums + rows.count * panelColumns, 0u);
   for (int64_t i = 0; i < rows.count; ++i) {
-    const uint8_t *a = rows.data + i * rows.rowStride;
     uint32_t *line = sums + i * panelColumns;
-    for (int64_t k = 0; k < rows.depth; ++k) {
-      const uint32_t factor = widen(a[k], signs.a);
+    for (int64_t k = 0, depth = rows.panelDepth(); k < depth; ++k) {
+      const uint8_t *a = rows.data + i * rows.rowStride +
+                         rows.parts[static_cast<size_t>(k / rows.depth)];
+      const uint32_t factor = widen(a[k % rows.depth], signs.a);
       for (int64_t half = 0; half < 2; ++half) {
         const uint8_t *b = panel + lineOffset(k, half) + k % group;
         for (int64_t j = 0; j < tileColumns; ++j)
@@ -172,17 +202,20 @@ multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
     _tile_zero(2);
     _tile_zero(3);
   }
-  const uint8_t *upper = rows.data + tileRows * rows.rowStride;
-  for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes) {
-    _tile_loadd(4, rows.data + k, rows.rowStride);
-    _tile_loadd(6, panel, lineBytes);
-    _tile_loadd(7, panel + tileBytes, lineBytes);
-    SINTER_BYTE_DOT(0, 4, 6);
-    SINTER_BYTE_DOT(1, 4, 7);
-    if constexpr (hasUpper) {
-      _tile_loadd(5, upper + k, rows.rowStride);
-      SINTER_BYTE_DOT(2, 5, 6);
-      SINTER_BYTE_DOT(3, 5, 7);
+  for (int64_t part : rows.parts) {
+    const uint8_t *lower = rows.data + part,
+                  *upper = lower + tileRows * rows.rowStride;
+    for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes) {
+      _tile_loadd(4, lower + k, rows.rowStride);
+      _tile_loadd(6, panel, lineBytes);
+      _tile_loadd(7, panel + tileBytes, lineBytes);
+      SINTER_BYTE_DOT(0, 4, 6);
+      SINTER_BYTE_DOT(1, 4, 7);
+      if constexpr (hasUpper) {
+        _tile_loadd(5, upper + k, rows.rowStride);
+        SINTER_BYTE_DOT(2, 5, 6);
+        SINTER_BYTE_DOT(3, 5, 7);
+      }
     }
   }
   constexpr int64_t sumStride = 4 * panelColumns;
@@ -228,7 +261,6 @@ __attribute__((target("avx2"))) void
 multiplyPairs(const ByteBlock &rows, int64_t first, const uint8_t *panel,
               uint32_t *sums) {
   constexpr int quarters = 4; // of a line, each with four columns
-  const uint8_t *a = rows.data + first * rows.rowStride;
   for (int64_t tile = 0; tile < 2; ++tile) {
     // Each column has two sums, of the even and the odd pairs.
     __m256i sum[count][quarters];
@@ -236,11 +268,11 @@ multiplyPairs(const ByteBlock &rows, int64_t first, const uint8_t *panel,
       for (int i = 0; i < quarters; ++i)
         sum[row][i] = _mm256_setzero_si256();
     const uint8_t *from = panel + tile * tileBytes;
-    for (int64_t k = 0; k < rows.depth; k += byteStep, from += stepBytes)
+    for (PartRows a(rows, first); a.next(); from += stepBytes)
       for (int64_t at = 0; at < byteStep; at += group) {
         __m256i x[count];
         for (int row = 0; row < count; ++row)
-          x[row] = widenGroup<aSigned>(a + row * rows.rowStride + k + at);
+          x[row] = widenGroup<aSigned>(a.data + row * rows.rowStride + at);
         for (int i = 0; i < quarters; ++i) {
           const __m256i b =
               widenLine<bSigned>(from + at / group * lineBytes + 16 * i);
@@ -294,16 +326,15 @@ multiply512(const ByteBlock &rows, int64_t first, uint32_t flip,
   __m512i sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_si512();
-  const uint8_t *a = rows.data + first * rows.rowStride;
-  for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes)
+  for (PartRows a(rows, first); a.next(); panel += stepBytes)
     for (int64_t at = 0; at < byteStep; at += group) {
       __m512i b[2];
       for (int half = 0; half < 2; ++half)
         b[half] = _mm512_load_si512(panel + half * tileBytes +
                                     at / group * lineBytes);
       for (int row = 0; row < count; ++row) {
-        const __m512i x = _mm512_set1_epi32(
-            static_cast<int>(groupAt(a + row * rows.rowStride + k + at, flip)));
+        const __m512i x = _mm512_set1_epi32(static_cast<int>(
+            groupAt(a.data + row * rows.rowStride + at, flip)));
         for (int half = 0; half < 2; ++half)
           sum[row][half] =
               bSigned ? _mm512_dpbusd_epi32(sum[row][half], x, b[half])
@@ -322,13 +353,12 @@ template <int count, bool bSigned>
 __attribute__((target("avx2,avxvnni"))) void
 multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
             const uint8_t *panel, uint32_t *sums) {
-  const uint8_t *a = rows.data + first * rows.rowStride;
   for (int64_t tile = 0; tile < 2; ++tile) {
     __m256i sum[count][2];
     for (int row = 0; row < count; ++row)
       sum[row][0] = sum[row][1] = _mm256_setzero_si256();
     const uint8_t *from = panel + tile * tileBytes;
-    for (int64_t k = 0; k < rows.depth; k += byteStep, from += stepBytes)
+    for (PartRows a(rows, first); a.next(); from += stepBytes)
       for (int64_t at = 0; at < byteStep; at += group) {
         __m256i b[2];
         for (int half = 0; half < 2; ++half)
@@ -336,7 +366,7 @@ multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
               from + at / group * lineBytes + half * 32));
         for (int row = 0; row < count; ++row) {
           const __m256i x = _mm256_set1_epi32(static_cast<int>(
-              groupAt(a + row * rows.rowStride + k + at, flip)));
+              groupAt(a.data + row * rows.rowStride + at, flip)));
           for (int half = 0; half < 2; ++half)
             sum[row][half] =
                 bSigned ? _mm256_dpbusd_avx_epi32(sum[row][half], x, b[half])
@@ -384,7 +414,7 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
   }
   if (!isShifted)
     return;
-  const uint32_t *columns = columnSums(panel, rows.depth),
+  const uint32_t *columns = columnSums(panel, rows.panelDepth()),
                  by = signs.a ? 0u - 128u : 128u;
   for (int64_t row = 0; row < rows.count; ++row)
     for (int64_t j = 0; j < panelColumns; ++j)

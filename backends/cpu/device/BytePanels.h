@@ -14,6 +14,7 @@
 #include "backends/cpu/device/TileRegisters.h"
 
 #include <cstdint>
+#include <span>
 
 namespace sinter::cpu {
 
@@ -33,8 +34,8 @@ inline constexpr int64_t byteStep = 64;
 inline int64_t paddedBytes(int64_t depth) {
   return (depth + byteStep - 1) / byteStep * byteStep;
 }
-/// The bytes of a panel of `depth` rows, which is padded: its elements, and the
-/// sums of its columns.
+/// The bytes of a panel of `depth` rows in all, which are padded: its elements,
+/// and the sums of its columns.
 inline int64_t bytePanelBytes(int64_t depth) {
   return panelColumns * depth + 4 * panelColumns;
 }
@@ -51,19 +52,29 @@ struct ByteSigns {
 };
 
 /// Writes `columns` (at most 32) columns of `b`, from its first element on, of
-/// `depth` rows. The rest of the panel is 0.
+/// `depth` rows, as rows from `firstRow` on of a panel of zeros of `panelDepth`
+/// rows.
 void packBytePanel(const ByteMatrix &b, bool isSigned, int64_t depth,
-                   int64_t columns, uint8_t *panel);
+                   int64_t columns, int64_t firstRow, int64_t panelDepth,
+                   uint8_t *panel);
 
 /// Writes `rows` rows of `depth` elements of `a` one after the other, each
 /// padded with 0 to paddedBytes(depth).
 void packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
                   uint8_t *packed);
 
-/// Rows of A, of `depth` elements each, which is padded.
+/// Rows of A, which are sums of parts: part i of a row begins at element
+/// parts[i] + row * rowStride of `data` and has `depth` elements, which is
+/// padded. The panel has the rows of all parts, in order. Elements that meet
+/// zeros of the panel may be anything.
 struct ByteBlock {
   const uint8_t *data;
   int64_t rowStride, count, depth; // count: 1 to blockRows
+  std::span<const int64_t> parts;
+
+  int64_t panelDepth() const {
+    return static_cast<int64_t>(parts.size()) * depth;
+  }
 };
 
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned

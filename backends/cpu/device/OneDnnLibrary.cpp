@@ -67,7 +67,8 @@ private:
   static Status checkPostOps(std::span<const sinter_post_op> postOps) {
     for (const sinter_post_op &op : postOps) {
       const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
-      if (!hasPostOp(op.kind))
+      const bool isOfBytes = traits && traits->scope == SINTER_POST_SCOPE_BYTES;
+      if (!hasPostOp(op.kind) && !isOfBytes)
         return unsupported(
             "post-op " +
             (traits ? std::string(traits->name) : std::to_string(op.kind)) +
@@ -85,11 +86,10 @@ private:
       LibraryCallResult rows = prepareRowProduct(context_, command, constants);
       if (!rows.ok() || *rows)
         return rows;
-      LibraryCallResult bytes =
-          prepareByteProduct(context_, command, constants);
-      if (!bytes.ok() || *bytes)
-        return bytes;
     }
+    LibraryCallResult bytes = prepareByteProduct(context_, command, constants);
+    if (!bytes.ok() || *bytes)
+      return bytes;
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
       if (byLoops)
@@ -153,6 +153,14 @@ private:
         return native;
       return prepareWidened(context_, command, constants, prepareFloatConv);
     }
+    LibraryCallResult bytes = prepareByteWindow(context_, command, constants);
+    if (!bytes.ok() || *bytes)
+      return bytes;
+    bytes = prepareByteDepthwise(context_, command, constants);
+    if (!bytes.ok() || *bytes)
+      return bytes;
+    if (outDtype == SINTER_I32)
+      return preparePlainConv(command);
     if (outDtype != params.dtype)
       return unsupported("no CPU convolution takes dtype " +
                          std::to_string(params.dtype) + " to dtype " +

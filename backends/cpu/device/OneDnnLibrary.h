@@ -89,16 +89,30 @@ LibraryCallResult prepareWidened(OneDnnContext &context,
                                  const uint8_t *constants,
                                  PrepareCall prepareWide);
 
-/// MATMUL of 8-bit integers of any signs into int32 by AMX, AVX512-VNNI,
-/// AVX-VNNI or AVX2; null for others, or if this CPU has none of these.
+/// MATMUL of 8-bit integers of any signs by AMX, AVX512-VNNI, AVX-VNNI or AVX2,
+/// into int32 or, with DEQUANTIZE, also by loops into fp32 or 8 bits; null for
+/// others.
 LibraryCallResult prepareByteProduct(OneDnnContext &context,
                                      const sinter_command &command,
                                      const uint8_t *constants);
 
+/// Forward CONV of 8-bit integers in two dimensions on channels-last
+/// activations, without groups or with one filter for each channel; units and
+/// types as above, null for others.
+LibraryCallResult prepareByteWindow(OneDnnContext &context,
+                                    const sinter_command &command,
+                                    const uint8_t *constants);
+LibraryCallResult prepareByteDepthwise(OneDnnContext &context,
+                                       const sinter_command &command,
+                                       const uint8_t *constants);
+/// True for the window of one of the two, whatever its groups.
+bool isByteWindow(const sinter_conv &params);
+
 /// MATMUL of fp32, fp64 and integers by loops, each sum in ascending order.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 
-/// CONV of fp32 and fp64 by loops.
+/// CONV of fp32 and fp64 by loops, and forward CONV of int32 and 8-bit integers
+/// into int32.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
 /// The start of constant slice `slice`; null if it is in another space.

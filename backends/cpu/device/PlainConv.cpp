@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // oneDNN has no fp64 convolutions, and its fp32 sums depend on the machine.
-// Here each sum runs in the order of the loops.
+// Here each sum runs in the order of the loops. Sums of integers wrap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,9 @@ plain::Convolution makeConvolution(const sinter_conv &p) {
   return conv;
 }
 
-template <typename T> class PlainConvCall : public LibraryCall {
+/// Products and sums are of type `T`.
+template <typename T, typename Input = T, typename Filter = Input>
+class PlainConvCall : public LibraryCall {
 public:
   explicit PlainConvCall(const sinter_command &command)
       : command_(command), p_(*command.conv.params),
@@ -92,8 +94,8 @@ public:
     ThreadPool &pool = *context.pool;
     const int threads = context.threads;
     buffers_ = buffers;
-    first_ = static_cast<const T *>(buffers[0]);
-    second_ = static_cast<const T *>(buffers[1]);
+    first_ = static_cast<const Input *>(buffers[0]);
+    second_ = static_cast<const Filter *>(buffers[1]);
     result_ = static_cast<T *>(buffers[command_.numSlices - 1]);
     if (copied_ != SINTER_NONE)
       std::memcpy(copy_, buffers[p_.postOps[copied_].slice], resultBytes());
@@ -119,10 +121,14 @@ private:
       conv_.forward(unit, first_, second_, result_);
       return finish(conv_.output, unit / p_.filters, unit % p_.filters);
     case SINTER_CONV_INPUT_GRAD:
-      conv_.inputGrad(unit, first_, second_, result_);
-      return finish(conv_.input, unit / p_.channels, unit % p_.channels);
+      if constexpr (std::is_floating_point_v<T>) {
+        conv_.inputGrad(unit, first_, second_, result_);
+        finish(conv_.input, unit / p_.channels, unit % p_.channels);
+      }
+      return;
     default:
-      return conv_.filterGrad(unit, first_, second_, result_);
+      if constexpr (std::is_floating_point_v<T>)
+        conv_.filterGrad(unit, first_, second_, result_);
     }
   }
 
@@ -159,23 +165,41 @@ private:
   uint32_t copied_ = SINTER_NONE; // the post-op whose addend is saved
   float *copy_ = nullptr;
   void *const *buffers_ = nullptr;
-  const T *first_ = nullptr, *second_ = nullptr;
+  const Input *first_ = nullptr;
+  const Filter *second_ = nullptr;
   T *result_ = nullptr;
 };
+
+template <typename T, typename Input = T, typename Filter = Input>
+LibraryCallResult make(const sinter_command &command) {
+  return std::unique_ptr<LibraryCall>(
+      std::make_unique<PlainConvCall<T, Input, Filter>>(command));
+}
 
 } // namespace
 
 LibraryCallResult sinter::cpu::preparePlainConv(const sinter_command &command) {
   const auto &params = *command.conv.params;
   if (params.dtype == SINTER_F32)
-    return std::unique_ptr<LibraryCall>(
-        std::make_unique<PlainConvCall<float>>(command));
-  if (params.dtype != SINTER_F64)
-    return Status(SINTER_UNSUPPORTED, "no CPU convolution takes dtype " +
-                                          std::to_string(params.dtype));
+    return make<float>(command);
   if (params.numPostOps)
     return Status(SINTER_UNSUPPORTED,
                   "post-ops of a convolution are supported only for fp32");
-  return std::unique_ptr<LibraryCall>(
-      std::make_unique<PlainConvCall<double>>(command));
+  if (params.dtype == SINTER_F64)
+    return make<double>(command);
+  if (params.direction == SINTER_CONV_FORWARD &&
+      params.outDtype == SINTER_I32) {
+    const uint32_t filter =
+        command.conv.dtypeOfFilter ? command.conv.dtypeOfFilter : params.dtype;
+    if (params.dtype == SINTER_I32)
+      return make<uint32_t>(command);
+    if (params.dtype == SINTER_I8)
+      return filter == SINTER_I8 ? make<uint32_t, int8_t>(command)
+                                 : make<uint32_t, int8_t, uint8_t>(command);
+    if (params.dtype == SINTER_U8)
+      return filter == SINTER_U8 ? make<uint32_t, uint8_t>(command)
+                                 : make<uint32_t, uint8_t, int8_t>(command);
+  }
+  return Status(SINTER_UNSUPPORTED, "no CPU convolution takes dtype " +
+                                        std::to_string(params.dtype));
 }

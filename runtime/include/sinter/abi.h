@@ -275,13 +275,15 @@ typedef struct sinter_matmul_call {
   const sinter_matmul *params;
   uint32_t byLoops;
   uint32_t dtypeOfB; /* 0: that of A. Else A is U8 or I8, B the other of these,
-                        and C I32 */
+                        and C I32, or post-ops have DEQUANTIZE */
 } sinter_matmul_call;
 
 typedef struct sinter_conv_call {
   const sinter_conv *params;
   uint32_t byLoops;
-  uint32_t reserved;
+  uint32_t dtypeOfFilter; /* 0: that of the input. Else the input is U8 or I8,
+                             the filter the other of these, the result I32, or
+                             post-ops have DEQUANTIZE */
 } sinter_conv_call;
 
 typedef struct sinter_attention_call {

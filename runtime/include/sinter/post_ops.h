@@ -3,10 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The post-ops of matrix products and convolutions: operations on the fp32
-// result x, applied in order before it is stored. One row for each; the
-// compiler's and the runtime's checks, names and enums are made from the rows,
-// so a new kind begins with a row here. docs/extend.md lists the other
-// places.
+// result x, applied in order before it is stored. With DEQUANTIZE, x is int32
+// before it and fp32 after it, and so are the slices of post-ops. One row for
+// each; the compiler's and the runtime's checks, names and enums are made from
+// the rows, so a new kind begins with a row here. docs/extend.md lists the
+// other places.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_POST_OPS_H
@@ -35,11 +36,15 @@ typedef enum sinter_post_extent {
 
 /* Which commands may have it, on devices whose library has it. */
 typedef enum sinter_post_scope {
-  SINTER_POST_SCOPE_ALL,    /* every contraction, on every device */
-  SINTER_POST_SCOPE_MATMUL, /* products */
-  SINTER_POST_SCOPE_SINGLE, /* products without batch dimensions */
-  SINTER_POST_SCOPE_FORWARD /* forward convolutions, CHANNEL_SUM and
-                               CHANNEL_SQUARES together and last */
+  SINTER_POST_SCOPE_ALL,     /* every contraction, on every device */
+  SINTER_POST_SCOPE_MATMUL,  /* products */
+  SINTER_POST_SCOPE_SINGLE,  /* products without batch dimensions */
+  SINTER_POST_SCOPE_FORWARD, /* forward convolutions, CHANNEL_SUM and
+                                CHANNEL_SQUARES together and last */
+  SINTER_POST_SCOPE_BYTES    /* products and forward convolutions of 8-bit
+                                integers. DEQUANTIZE comes once, QUANTIZE last
+                                and after it. The result is fp32, with QUANTIZE
+                                U8 or I8 */
 } sinter_post_scope;
 
 /* How x changes. */
@@ -89,7 +94,12 @@ typedef enum sinter_post_rounding {
   X(CHANNEL_SUM, channel_sum, WRITTEN, CHANNEL, FORWARD, 0, KEEPS,             \
     "the sum of a channel")                                                    \
   X(CHANNEL_SQUARES, channel_squares, WRITTEN, CHANNEL, FORWARD, 0, KEEPS,     \
-    "the sum of a channel's squares")
+    "the sum of a channel's squares")                                          \
+  /* fp32(x) * slice[j] */                                                     \
+  X(DEQUANTIZE, dequantize, READ, CHANNEL, BYTES, 0, EXACT, "the scales")      \
+  /* round(x / alpha) + beta, to nearest even, clamped to the result's type;   \
+     0 for NaN */                                                              \
+  X(QUANTIZE, quantize, NONE, NONE, BYTES, 2, EXACT, "")
 // clang-format on
 
 #define SINTER_POST_OP_KIND(KIND, ...) SINTER_POST_##KIND,

@@ -1,0 +1,64 @@
+//===- ByteStore.h - finish and store blocks of 8-bit products --*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What follows the int32 sums of a block of a product of 8-bit integers: the
+// post-ops and the store. With DEQUANTIZE among the post-ops, the sums become
+// fp32, and with QUANTIZE 8-bit integers again, without a copy in memory. Each
+// step is exact or rounds once, so all CPUs store the same bits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_BYTESTORE_H
+#define SINTER_BACKENDS_CPU_DEVICE_BYTESTORE_H
+
+#include "backends/cpu/device/BlockStore.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <span>
+
+namespace sinter::cpu {
+
+class ByteStore {
+public:
+  /// Operands of BIAS and DEQUANTIZE have one element for each row with
+  /// `alongRows`, else for each column. The columns of the result and of ADD's
+  /// operands are `columnStride` elements apart.
+  ByteStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
+            bool alongRows, int64_t columnStride);
+
+  /// Whether the post-ops and the type of the result are those of sums of 8-bit
+  /// products, and a block changes nothing that post-ops of others read.
+  static bool fits(const sinter_command &command,
+                   std::span<const sinter_post_op> postOps, uint32_t outDtype);
+
+  /// `sums` has `place.count` rows of panelColumns numbers, is aligned to 64
+  /// bytes, and is changed. `buffers` are those of the command; the result is
+  /// buffer `result`.
+  void store(uint32_t *sums, const BlockPlace &place, void *const *buffers,
+             uint32_t result) const;
+
+private:
+  /// Post-ops in the one order that registers apply; null: absent.
+  struct Form {
+    const sinter_post_op *integerBias = nullptr, *scales = nullptr,
+                         *bias = nullptr, *add = nullptr, *relu = nullptr,
+                         *quantize = nullptr;
+  };
+  bool readForm();
+  void storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
+                 void *const *buffers, void *result) const;
+  void storeInRegisters(uint32_t *sums, const BlockPlace &place,
+                        void *const *buffers, void *result) const;
+
+  std::span<const sinter_post_op> postOps_;
+  uint32_t outDtype_;
+  bool alongRows_;
+  int64_t columnStride_;
+  Form form_;
+  bool isInRegisters_;
+};
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_BYTESTORE_H

@@ -1,0 +1,86 @@
+//===- WindowPlan.cpp - rows of convolutions without a gather -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/WindowPlan.h"
+
+using namespace sinter::cpu;
+
+PlaneDim::PlaneDim(const ConvDim &dim)
+    : stride(dim.stride), padLow(dim.padLow), points(dim.out) {
+  for (int64_t i = 0; i < dim.kernel; ++i) {
+    const int64_t at = i * dim.dilation;
+    auto found = std::find(remainders.begin(), remainders.end(), at % stride);
+    taps.push_back({found - remainders.begin(), at / stride});
+    if (found == remainders.end())
+      remainders.push_back(at % stride);
+    points = std::max(points, dim.out + at / stride);
+  }
+}
+
+/// The dimension whose windows' lines are parts. A point has `stride` columns.
+static PlaneDim joined(const ConvDim &dim) {
+  PlaneDim plane(dim);
+  plane.remainders = {0};
+  plane.taps = {{0, 0}};
+  const int64_t columns = (dim.out - 1) * dim.stride + dim.kernel;
+  plane.points = (columns + dim.stride - 1) / dim.stride;
+  return plane;
+}
+
+WindowPlan::WindowPlan(const ConvShape &shape, int64_t channels,
+                       bool joinsColumns, int64_t depth)
+    : y(shape.dims[0]),
+      x(joinsColumns ? joined(shape.dims[1]) : PlaneDim(shape.dims[1])),
+      imageRows(shape.dims[0].in), imageColumns(shape.dims[1].in),
+      imageChannels(shape.channels), outColumns(shape.dims[1].out),
+      outPoints(shape.outputPoints()), filters(shape.filters),
+      channels(channels), joinsColumns(joinsColumns),
+      pointColumns(joinsColumns ? shape.dims[1].stride : 1),
+      elements(pointColumns * channels), depth(depth),
+      isCopied(joinsColumns || channels != shape.channels) {
+  for (const ConvDim &each : shape.dims)
+    isCopied |= each.padLow || each.padHigh || each.stride > 1;
+  // The points after the last line's are out of reach.
+  rows = (shape.dims[0].out - 1) * x.points + outColumns;
+}
+
+std::vector<int64_t> WindowPlan::parts() const {
+  std::vector<int64_t> parts;
+  for (const PlaneDim::Tap &row : y.taps)
+    for (const PlaneDim::Tap &column : x.taps)
+      parts.push_back(
+          offsetOf(row.plane, column.plane, row.shift, column.shift));
+  return parts;
+}
+
+int64_t WindowPlan::copyLines() const {
+  return isCopied ? static_cast<int64_t>(y.remainders.size()) * y.points : 0;
+}
+
+int64_t WindowPlan::copyElements() const {
+  return isCopied ? offsetOf(static_cast<int64_t>(y.remainders.size()), 0, 0, 0)
+                  : 0;
+}
+
+void WindowPlan::placeRows(int64_t image, int64_t block,
+                           BlockPlace &place) const {
+  const int64_t points = x.points, first = block * blockRows,
+                line = first / points;
+  int64_t column = first - line * points,
+          offset = (image * outPoints + line * outColumns +
+                    std::min(column, outColumns)) *
+                       filters +
+                   place.firstColumn;
+  place.count = std::min(blockRows, rows - first);
+  for (int64_t i = 0; i < place.count; ++i) {
+    const bool isResult = column < outColumns;
+    place.rows[static_cast<size_t>(i)] =
+        isResult ? offset : BlockPlace::dropped;
+    offset += isResult ? filters : 0;
+    if (++column == points)
+      column = 0;
+  }
+}

@@ -1,0 +1,135 @@
+//===- WindowPlan.h - rows of convolutions without a gather -----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Forward convolutions of two dimensions on dense channels-last activations, as
+// products of blocks and panels. The product of each point of the window is one
+// part of the depth, so nothing is gathered: the rows of a block are adjacent
+// points of the image, or of a copy with its padding. A stride becomes 1 in the
+// copy, which has one plane for each remainder of coordinates that windows
+// read. A block runs on over the end of a line; the points in between are
+// computed and dropped.
+//
+// With few channels (an image has three), a whole line of the window is one
+// part: its points are adjacent in memory. The columns stay together, and a row
+// of A begins a stride of columns after the one before.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_WINDOWPLAN_H
+#define SINTER_BACKENDS_CPU_DEVICE_WINDOWPLAN_H
+
+#include "backends/cpu/device/BlockStore.h"
+#include "backends/cpu/device/ConvPlan.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace sinter::cpu {
+
+/// One dimension of the planes.
+struct PlaneDim {
+  explicit PlaneDim(const ConvDim &dim);
+
+  /// The coordinate in the image, which may be outside, of point `point` of
+  /// plane `plane`.
+  int64_t inImage(int64_t plane, int64_t point) const {
+    return point * stride + remainders[static_cast<size_t>(plane)] - padLow;
+  }
+
+  int64_t stride, padLow;
+  std::vector<int64_t> remainders; // by plane
+  struct Tap {
+    int64_t plane, shift; // of the window's point
+  };
+  std::vector<Tap> taps;
+  int64_t points; // of a plane
+};
+
+/// The layout of the rows of A, in the image or in its copy. All sizes are in
+/// elements.
+struct WindowPlan {
+  /// A column of the copy has `channels` channels, a part `depth` elements. It
+  /// is a line of the window if `joinsColumns`.
+  WindowPlan(const ConvShape &shape, int64_t channels, bool joinsColumns,
+             int64_t depth);
+
+  int64_t planes() const {
+    return static_cast<int64_t>(y.remainders.size() * x.remainders.size());
+  }
+  /// The elements in front of a point of the copy.
+  int64_t offsetOf(int64_t yPlane, int64_t xPlane, int64_t row,
+                   int64_t column) const {
+    const int64_t plane =
+        yPlane * static_cast<int64_t>(x.remainders.size()) + xPlane;
+    return ((plane * y.points + row) * x.points + column) * elements;
+  }
+  /// Where each part of a row begins.
+  std::vector<int64_t> parts() const;
+  /// The lines of the copy, which are its units, and its elements.
+  int64_t copyLines() const;
+  int64_t copyElements() const;
+  /// Copies line `line` of all planes of one remainder of rows.
+  template <class Element>
+  void copyLine(const Element *image, int64_t line, Element *copy) const;
+  /// Sets the rows of `place` to those of block `block` of image `image`, from
+  /// `place.firstColumn` on.
+  void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
+
+  PlaneDim y, x;
+  int64_t imageRows, imageColumns, imageChannels, outColumns, outPoints,
+      filters;
+  int64_t channels;     // of a column of the image or copy
+  bool joinsColumns;    // a line of the window is one part
+  int64_t pointColumns; // columns of a point
+  int64_t elements;     // of a point
+  int64_t depth;        // of a part
+  bool isCopied;
+  int64_t rows; // of A
+
+private:
+  template <class Element>
+  void copyPlane(const Element *image, int64_t row, int64_t plane,
+                 Element *to) const;
+};
+
+template <class Element>
+void WindowPlan::copyLine(const Element *image, int64_t line,
+                          Element *copy) const {
+  const int64_t plane = line / y.points, row = line % y.points;
+  for (size_t i = 0; i < x.remainders.size(); ++i)
+    copyPlane(image, y.inImage(plane, row), static_cast<int64_t>(i),
+              copy + offsetOf(plane, static_cast<int64_t>(i), row, 0));
+}
+
+/// Row `row` of the image, at the columns of `plane`.
+template <class Element>
+void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
+                           Element *to) const {
+  const int64_t columns = x.points * pointColumns;
+  auto zero = [&](int64_t count) {
+    to = std::fill_n(to, count * channels, Element());
+  };
+  if (row < 0 || row >= imageRows)
+    return zero(columns);
+  const Element *from = image + row * imageColumns * imageChannels;
+  // Adjacent columns with all their channels are one stretch of memory.
+  const bool isAdjacent = joinsColumns || x.stride == 1,
+             isDense = isAdjacent && channels == imageChannels;
+  for (int64_t i = 0; i < columns;) {
+    const int64_t column = isAdjacent ? i - x.padLow : x.inImage(plane, i);
+    if (column < 0 || column >= imageColumns) {
+      zero(1);
+      ++i;
+      continue;
+    }
+    const int64_t count =
+        isDense ? std::min(imageColumns - column, columns - i) : 1;
+    to = std::copy_n(from + column * imageChannels, count * imageChannels, to);
+    to = std::fill_n(to, count * (channels - imageChannels), Element());
+    i += count;
+  }
+}
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_WINDOWPLAN_H
