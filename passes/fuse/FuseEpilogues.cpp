@@ -20,7 +20,7 @@
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
-#include "passes/PostOps.h"
+#include "passes/QuantisedPostOps.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
@@ -120,7 +120,8 @@ private:
     // A convolution that cannot give float32 from 16-bit operands reads the
     // widened ones.
     bool readsNarrow =
-        isGenerated || !target || target->traits().convolvesIntoFloat32 ||
+        isGenerated || multipliesBytes(contraction) || !target ||
+        target->traits().convolvesIntoFloat32 ||
         !ir::tensorType(epilogue.result).getElementType().isF32();
     if (dot)
       takeViews(dot, epilogue, isGenerated);
@@ -203,7 +204,8 @@ private:
   static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
                         bool isGenerated) {
     OperandViews views = operandViews(
-        dot, /*joinsColumns=*/epilogue.reads(SINTER_POST_EXTENT_COLUMN));
+        dot, /*joinsColumns=*/epilogue.reads(SINTER_POST_EXTENT_COLUMN) ||
+                 epilogue.reads(SINTER_POST_EXTENT_CHANNEL));
     // What a library call reads or keeps for each element must have the layout
     // of the result.
     bool isBesideOthers = epilogue.reads(SINTER_POST_EXTENT_RESULT) ||

@@ -16,6 +16,7 @@
 #include "ir/Build.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/QuantisedPostOps.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/EpilogueStep.h"
 #include "passes/fuse/Fusion.h"
@@ -79,8 +80,10 @@ bool isApplied(const Target *target, Operation *contraction,
                ArrayRef<PostOp> postOps, FloatType narrow) {
   auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
   bool isBatched = dot && !dot.getLhsBatch().empty();
-  bool isGeneral = llvm::all_of(postOps, [](const PostOp &postOp) {
-    return exec::traitsOf(postOp.kind).scope == SINTER_POST_SCOPE_ALL;
+  bool isGeneral = llvm::all_of(postOps, [&](const PostOp &postOp) {
+    sinter_post_scope scope = exec::traitsOf(postOp.kind).scope;
+    return scope == SINTER_POST_SCOPE_ALL ||
+           (target && scope == SINTER_POST_SCOPE_BYTES);
   });
   return postOps.size() <= exec::kMaxPostOps && (isGeneral || !isBatched) &&
          (target ? target->canFuseEpilogue(contraction, postOps, narrow)
@@ -98,6 +101,8 @@ public:
         result(contraction->getResult(0)) {}
 
   Epilogue run() {
+    if (multipliesBytes(contraction))
+      return runQuantised();
     note();
     if (ir::tensorType(result).getElementType().isF32() &&
         !isa<ir::ConvFilterGradOp>(contraction)) {
@@ -117,6 +122,33 @@ public:
   }
 
 private:
+  /// The epilogue of 8-bit integers. It ends with int32, or with what follows
+  /// dequantize.
+  Epilogue runQuantised() {
+    note();
+    bool isFloat = false;
+    while (std::optional<QuantisedPostOp> next = matchQuantisedPostOp(
+               result, contraction, /*makesVectors=*/true)) {
+      if (!apply(next->postOp))
+        break;
+      for (Operation *member : next->members)
+        if (!llvm::is_contained(members, member))
+          members.push_back(member);
+      result = next->result();
+      isFloat |= next->postOp.kind == exec::PostOpKind::dequantize;
+      if (isFloat)
+        note();
+      if (next->postOp.kind == exec::PostOpKind::quantize)
+        break;
+    }
+    best.whyEnds = "after products of 8-bit integers, libraries apply "
+                   "dequantize, bias, relu and quantize";
+    llvm::sort(best.members, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    return best;
+  }
+
   /// Appends `postOp` if the library can apply it after those before.
   bool apply(const PostOp &postOp) {
     postOps.push_back(postOp);

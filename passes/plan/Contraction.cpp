@@ -6,7 +6,7 @@
 #include "passes/plan/Contraction.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
-#include "passes/PostOps.h"
+#include "passes/QuantisedPostOps.h"
 #include "passes/fuse/FusionInfo.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -62,6 +62,7 @@ private:
     Operation *op;
     exec::PostOpKind kind{};
     int64_t write = 0;
+    std::optional<PostOp> known{}; // the post-op, if several ops stand for it
   };
 
   ir::LibraryCallOp fusion;
@@ -138,7 +139,14 @@ LogicalResult Call::takeApart() {
     }
   if (!contraction)
     return error() << "it has no contraction";
-  for (Value value = contraction->getResult(0);;) {
+  Value value = contraction->getResult(0);
+  if (multipliesBytes(contraction))
+    while (std::optional<QuantisedPostOp> next = matchQuantisedPostOp(
+               value, contraction, /*makesVectors=*/false)) {
+      steps.push_back({next->members.back(), {}, 0, next->postOp});
+      value = next->result();
+    }
+  for (;;) {
     if (std::optional<Gate> gate = matchGate(value)) {
       steps.push_back({gate->members.back()});
       value = steps.back().op->getResult(0);
@@ -184,7 +192,8 @@ LogicalResult Call::takeApart() {
   }
   // A final cast is implied by the type of the result. Sums over channels come
   // last.
-  if (!steps.empty() && isa_and_nonnull<ir::CastOp>(steps.back().op))
+  if (!steps.empty() && !steps.back().known &&
+      isa_and_nonnull<ir::CastOp>(steps.back().op))
     steps.pop_back();
   if (isa<ir::ConvOp>(contraction))
     for (Value kept : terminator->getOperands().drop_front())
@@ -216,7 +225,8 @@ LogicalResult Call::matchPostOps() {
       continue;
     }
     std::optional<PostOp> post =
-        matchPostOp(step.op, value, dims, resultStrides);
+        step.known ? step.known
+                   : matchPostOp(step.op, value, dims, resultStrides);
     if (!post)
       return error() << "'" << step.op->getName() << "' is not a post-op";
     int64_t read = 0;
@@ -245,8 +255,9 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
   for (int64_t dim : biasDims(op))
     columns *= ir::tensorType(op.getResult()).getDimSize(dim);
   for (const PostOp &post : postOps)
-    if (post.kind == exec::PostOpKind::bias && columns != form->n &&
-        form->m != 0)
+    if ((post.kind == exec::PostOpKind::bias ||
+         post.kind == exec::PostOpKind::dequantize) &&
+        columns != form->n && form->m != 0)
       return error() << "its bias does not run along n";
   builder.create<exec::MatmulOp>(
       fusion.getLoc(), reads, outputs[0], outputs.drop_front(), form->m,

@@ -42,7 +42,8 @@ def NarrowProducts : Pass<"sinter-narrow-products", "::mlir::ModuleOp"> {
     A dot_general of two values (q - zero point) * scale, with 8-bit q, becomes one of the codes q in
     int32, corrections for the zero points, and one multiplication by both scales. So does a dot_general
     of int32 values q - zero point. Zero points and scales must not vary along the contracted dimensions.
-    The int32 sums are exact; those of float32 would round.
+    The int32 sums are exact; those of float32 would round. The same holds for a conv; its input has one zero
+    point, with which it is padded, and one scale; its filter may have one of each for every output channel.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

@@ -4,15 +4,16 @@
 // column: one product of integers, one correction, one multiplication.
 // CHECK-LABEL: @dequantised
 func.func @dequantised(%q: tensor<2x3xui8>) -> tensor<2x2xf32> {
-  // CHECK-DAG: %[[SUMS:.*]] = sinter.constant dense<{{\[\[}}-10, 60], [-10, 60]]> : tensor<2x2xi32>
-  // CHECK-DAG: %[[SCALES:.*]] = sinter.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [1.000000e+00, 2.000000e+00]]> : tensor<2x2xf32>
+  // CHECK-DAG: %[[SUMS:.*]] = sinter.constant dense<{{\[\[}}10, -60], [10, -60]]> : tensor<2x2xi32>
+  // CHECK-DAG: %[[SCALES:.*]] = sinter.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   // CHECK-DAG: %[[CODES:.*]] = sinter.constant dense<{{.*}}> : tensor<3x2xi8>
   // CHECK-DAG: %[[A:.*]] = sinter.cast %arg0 : tensor<2x3xui8> -> tensor<2x3xi32>
   // CHECK-DAG: %[[B:.*]] = sinter.cast %[[CODES]] : tensor<3x2xi8> -> tensor<3x2xi32>
   // CHECK-DAG: %[[DOT:.*]] = sinter.dot_general %[[A]], %[[B]] {{.*}} -> tensor<2x2xi32>
-  // CHECK: %[[SUM:.*]] = sinter.sub %[[DOT]], %[[SUMS]]
+  // CHECK-DAG: %[[S:.*]] = sinter.broadcast %[[SCALES]] dims [1]
+  // CHECK-DAG: %[[SUM:.*]] = sinter.add %[[DOT]], %[[SUMS]]
   // CHECK: %[[F:.*]] = sinter.cast %[[SUM]] : tensor<2x2xi32> -> tensor<2x2xf32>
-  // CHECK: sinter.mul %[[F]], %[[SCALES]]
+  // CHECK: sinter.mul %[[F]], %[[S]]
   %z = sinter.constant dense<10> : tensor<2x3xi32>
   %x = sinter.cast %q : tensor<2x3xui8> -> tensor<2x3xi32>
   %c = sinter.sub %x, %z : tensor<2x3xi32>
@@ -37,8 +38,8 @@ func.func @zeroPoints(%p: tensor<4x2x3xi8>, %pz: tensor<i8>, %q: tensor<4x5x3xui
   // CHECK: %[[DOT:.*]] = sinter.dot_general
   // CHECK-SAME: (tensor<4x2x3xi32>, tensor<4x{{.*}}xi32>) -> tensor<4x2x5xi32>
   // CHECK: sinter.reduce sum
-  // CHECK: sinter.sub {{.*}} : tensor<4x2x5xi32>
   // CHECK: sinter.reduce sum
+  // CHECK: sinter.sub {{.*}} : tensor<4x2x5xi32>
   // CHECK: sinter.sub {{.*}} : tensor<4x2x5xi32>
   %a = sinter.cast %p : tensor<4x2x3xi8> -> tensor<4x2x3xi32>
   %za = sinter.broadcast %pz dims [] : tensor<i8> -> tensor<4x2x3xi8>
@@ -114,4 +115,77 @@ func.func @otherProducts(%x: tensor<2x4xf32>, %p: tensor<4x2xf32>, %i: tensor<2x
   %z = sinter.dot_general %i, %j batch [] x [] contract [1] x [0]
      : (tensor<2x4xi32>, tensor<4x2xi32>) -> tensor<2x2xi32>
   return %y, %z : tensor<2x2xf32>, tensor<2x2xi32>
+}
+
+// -----
+
+// A convolution of codes with a zero point by constant codes with a scale for
+// each filter: the input is padded with its zero point, and every window has
+// the same correction.
+// CHECK-LABEL: @convolution
+func.func @convolution(%q: tensor<1x2x4x4xui8>) -> tensor<1x2x4x4xf32> {
+  // CHECK-DAG: %[[ZERO:.*]] = sinter.constant dense<10> : tensor<ui8>
+  // CHECK-DAG: %[[SUMS:.*]] = sinter.constant dense<{{.*}}-180, -180]], {{\[\[}}360, 360{{.*}}> : tensor<1x2x4x4xi32>
+  // CHECK-DAG: %[[SCALES:.*]] = sinter.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+  // CHECK: %[[PADDED:.*]] = sinter.pad %arg0, %[[ZERO]] low [0, 0, 1, 1] high [0, 0, 1, 1] interior [0, 0, 0, 0]
+  // CHECK-DAG: %[[A:.*]] = sinter.cast %[[PADDED]] : tensor<1x2x6x6xui8> -> tensor<1x2x6x6xi32>
+  // CHECK-DAG: %[[B:.*]] = sinter.cast {{.*}} : tensor<2x2x3x3xi8> -> tensor<2x2x3x3xi32>
+  // CHECK: %[[CONV:.*]] = sinter.conv %[[A]], %[[B]] {{.*}}pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>{{.*}} -> tensor<1x2x4x4xi32>
+  // CHECK: %[[SUM:.*]] = sinter.add %[[CONV]], %[[SUMS]]
+  // CHECK: %[[F:.*]] = sinter.cast %[[SUM]] : tensor<1x2x4x4xi32> -> tensor<1x2x4x4xf32>
+  // CHECK: %[[S:.*]] = sinter.broadcast %[[SCALES]] dims [1]
+  // CHECK: sinter.mul %[[F]], %[[S]]
+  %z = sinter.constant dense<10> : tensor<1x2x4x4xi32>
+  %x = sinter.cast %q : tensor<1x2x4x4xui8> -> tensor<1x2x4x4xi32>
+  %c = sinter.sub %x, %z : tensor<1x2x4x4xi32>
+  %f = sinter.cast %c : tensor<1x2x4x4xi32> -> tensor<1x2x4x4xf32>
+  %s = sinter.constant dense<0.5> : tensor<1x2x4x4xf32>
+  %a = sinter.mul %f, %s : tensor<1x2x4x4xf32>
+  %w = sinter.constant dense<[[[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 1], [1, 1, 1], [1, 1, 1]]],
+                              [[[-2, -2, -2], [-2, -2, -2], [-2, -2, -2]], [[-2, -2, -2], [-2, -2, -2], [-2, -2, -2]]]]>
+     : tensor<2x2x3x3xi32>
+  %wf = sinter.cast %w : tensor<2x2x3x3xi32> -> tensor<2x2x3x3xf32>
+  %ws = sinter.constant dense<[2.0, 4.0]> : tensor<2xf32>
+  %wb = sinter.broadcast %ws dims [0] : tensor<2xf32> -> tensor<2x2x3x3xf32>
+  %b = sinter.mul %wf, %wb : tensor<2x2x3x3xf32>
+  %y = sinter.conv %a, %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>,
+         pads_high = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<2x2x3x3xf32>) -> tensor<1x2x4x4xf32>
+  return %y : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// A filter with zero points needs the sum of each window: one for each group.
+// Without a zero point of the input, the padding stays 0.
+// CHECK-LABEL: @windowSums
+func.func @windowSums(%q: tensor<1x4x6xi8>, %w: tensor<6x2x3xui8>, %z: tensor<6xui8>) -> tensor<1x6x6xi32> {
+  // CHECK: sinter.conv {{.*}}groups = 2 : i64, pads_high = array<i64: 1>{{.*}} (tensor<1x4x6xi32>, tensor<6x2x3xi32>) -> tensor<1x6x6xi32>
+  // CHECK: sinter.conv {{.*}}groups = 2 : i64, pads_high = array<i64: 1>{{.*}} (tensor<1x4x6xi32>, tensor<2x2x3xi32>) -> tensor<1x2x6xi32>
+  // CHECK: sinter.sub {{.*}} : tensor<1x6x6xi32>
+  %x = sinter.cast %q : tensor<1x4x6xi8> -> tensor<1x4x6xi32>
+  %wi = sinter.cast %w : tensor<6x2x3xui8> -> tensor<6x2x3xi32>
+  %zi = sinter.cast %z : tensor<6xui8> -> tensor<6xi32>
+  %zb = sinter.broadcast %zi dims [0] : tensor<6xi32> -> tensor<6x2x3xi32>
+  %wc = sinter.sub %wi, %zb : tensor<6x2x3xi32>
+  %y = sinter.conv %x, %wc {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 1>,
+         pads_high = array<i64: 1>, groups = 2 : i64} : (tensor<1x4x6xi32>, tensor<6x2x3xi32>) -> tensor<1x6x6xi32>
+  return %y : tensor<1x6x6xi32>
+}
+
+// -----
+
+// A zero point for each channel of the input: the convolution stays as it is.
+// CHECK-LABEL: @zeroPointOfChannels
+func.func @zeroPointOfChannels(%q: tensor<1x2x6xi8>, %w: tensor<3x2x3xi8>, %z: tensor<2xi8>) -> tensor<1x3x4xi32> {
+  // CHECK: sinter.sub
+  // CHECK: sinter.conv
+  // CHECK-NOT: sinter.add
+  %x = sinter.cast %q : tensor<1x2x6xi8> -> tensor<1x2x6xi32>
+  %zi = sinter.cast %z : tensor<2xi8> -> tensor<2xi32>
+  %zb = sinter.broadcast %zi dims [1] : tensor<2xi32> -> tensor<1x2x6xi32>
+  %c = sinter.sub %x, %zb : tensor<1x2x6xi32>
+  %wi = sinter.cast %w : tensor<3x2x3xi8> -> tensor<3x2x3xi32>
+  %y = sinter.conv %c, %wi {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>,
+         pads_high = array<i64: 0>} : (tensor<1x2x6xi32>, tensor<3x2x3xi32>) -> tensor<1x3x4xi32>
+  return %y : tensor<1x3x4xi32>
 }

@@ -6,6 +6,7 @@
 #include "backends/cpu/codegen/CpuTarget.h"
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
+#include "passes/QuantisedPostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "runtime/base/RecordedCpus.h"
 
@@ -91,8 +92,10 @@ public:
     return isa<ir::GeluOp>(op);
   }
 
-  bool canFuseEpilogue(Operation *, ArrayRef<passes::PostOp> postOps,
+  bool canFuseEpilogue(Operation *contraction, ArrayRef<passes::PostOp> postOps,
                        FloatType) const override {
+    if (passes::multipliesBytes(contraction))
+      return canStoreCodes(contraction);
     for (auto [i, postOp] : llvm::enumerate(postOps)) {
       const sinter_post_op_traits &traits = exec::traitsOf(postOp.kind);
       if (traits.scope != SINTER_POST_SCOPE_ALL ||
@@ -115,6 +118,14 @@ public:
   }
 
 private:
+  /// Whether the calls of `contraction`, of 8-bit integers, have post-ops:
+  /// ByteProduct, ByteWindow and ByteDepthwise.
+  static bool canStoreCodes(Operation *contraction) {
+    auto conv = dyn_cast<ir::ConvOp>(contraction);
+    return conv ? conv.getChannelsLast() && passes::hasByteWindow(conv)
+                : isa<ir::DotGeneralOp>(contraction);
+  }
+
   const Machine cpu;
   bool hasLibrary;
 };

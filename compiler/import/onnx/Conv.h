@@ -10,8 +10,8 @@
 
 namespace sinter::compiler {
 
-/// ONNX's Conv of float operands with the node's attributes; `bias` may be
-/// null.
+/// ONNX's Conv of operands of one float type or int32 with the node's
+/// attributes; `bias` may be null.
 mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter,
                      mlir::Value bias);
 

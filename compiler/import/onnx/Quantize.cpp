@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Quantised tensors are integer tensors, and operators on them become explicit
-// arithmetic. Matrix products sum products of 8-bit values in int32;
-// convolutions sum them in a float type that holds every possible sum exactly.
+// arithmetic. Matrix products and convolutions sum products of 8-bit values in
+// int32.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Quantize.h"
@@ -170,35 +170,20 @@ static void importQLinearMatMul(NodeImport &n) {
                       spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
 }
 
-/// The narrowest float type in which sums of products of 8-bit values over
-/// `terms` elements are exact.
-static Type exactType(NodeImport &n, Value filter) {
-  int64_t terms = n.rankOf(filter)
-                      ? ir::tensorType(filter).getNumElements() /
-                            std::max<int64_t>(n.shapeOf(filter)[0], 1)
-                      : 1;
-  return terms <= (1 << 24) / (256 * 256) ? n.f32() : Type(n.b.getF64Type());
-}
-
 static void importConvInteger(NodeImport &n) {
-  Type wide = exactType(n, n.in(1));
-  Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, wide),
-                       emitCentred(n, n.in(1), n.in(3), 0, wide), Value());
-  n.out(n.cast(sum, n.b.getI32Type()));
+  Type i32 = n.b.getI32Type();
+  n.out(emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, i32),
+                 emitCentred(n, n.in(1), n.in(3), 0, i32), Value()));
 }
 
 static void importQLinearConv(NodeImport &n) {
   for (size_t i : {1, 4, 6})
     if (!n.requireFloat(i))
       return;
-  Type wide = exactType(n, n.in(3));
-  Value bias = n.has(8) ? n.cast(n.in(8), n.b.getF64Type()) : Value();
-  Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, wide),
-                       emitCentred(n, n.in(3), n.in(5), 0, wide), Value());
-  if (bias && sum) {
-    Value wideSum = n.cast(sum, n.b.getF64Type());
-    sum = n.add(wideSum, n.broadcastInDims(bias, {1}, n.shapeOf(sum)));
-  }
+  Type i32 = n.b.getI32Type();
+  Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, i32),
+                       emitCentred(n, n.in(3), n.in(5), 0, i32),
+                       n.has(8) ? n.in(8) : Value());
   Value real = n.cast(sum, n.f32());
   auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
   Value factor =

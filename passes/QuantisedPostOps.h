@@ -1,0 +1,45 @@
+//===- QuantisedPostOps.h - what follows 8-bit contractions -----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The post-ops of a contraction of 8-bit integers, which has an int32 result:
+// corrections, dequantize, float32 post-ops, and quantize. Some of them stand
+// for several ops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_QUANTISEDPOSTOPS_H
+#define SINTER_PASSES_QUANTISEDPOSTOPS_H
+
+#include "passes/PostOps.h"
+
+namespace sinter::passes {
+
+/// Whether `op` is a contraction of 8-bit integers into int32.
+bool multipliesBytes(mlir::Operation *op);
+
+/// Whether the CPU has a kernel for `conv` on 8-bit integers once it is
+/// channels-last: over two dimensions, without groups or with one filter for
+/// each channel.
+bool hasByteWindow(ir::ConvOp conv);
+
+/// A post-op and the ops that it stands for.
+struct QuantisedPostOp {
+  PostOp postOp;
+  /// In the order of the chain; the last one has the result. Constants and
+  /// broadcasts among them may have other users.
+  llvm::SmallVector<mlir::Operation *, 8> members;
+
+  mlir::Value result() const { return members.back()->getResult(0); }
+};
+
+/// The post-op of `contraction` that all uses of `value` belong to; nothing if
+/// there is none. `value` is the result of the contraction or of the post-op
+/// before. What the post-op reads is a broadcast of a vector along the columns
+/// or channels. `makesVectors`: a splat in its place becomes such a broadcast.
+std::optional<QuantisedPostOp>
+matchQuantisedPostOp(mlir::Value value, mlir::Operation *contraction,
+                     bool makesVectors);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_QUANTISEDPOSTOPS_H

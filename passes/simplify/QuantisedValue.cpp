@@ -1,0 +1,202 @@
+//===- QuantisedValue.cpp - values that stand for 8-bit codes -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/simplify/QuantisedValue.h"
+#include "ir/Tensor.h"
+#include "passes/OpClasses.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+/// The least and the greatest of some integers.
+struct Range {
+  int64_t least, greatest;
+};
+
+Range rangeOf(IntegerType type) {
+  return type.isUnsigned() ? Range{0, 255} : Range{-128, 127};
+}
+
+/// The elements of a constant of integers; nothing for other values.
+std::optional<Tensor> constantIntegers(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant || !isa<IntegerType>(constant.getType().getElementType()))
+    return std::nullopt;
+  FailureOr<Tensor> tensor =
+      Tensor::fromAttr(cast<ElementsAttr>(constant.getValue()));
+  if (failed(tensor) || tensor->ints.empty())
+    return std::nullopt;
+  return std::move(*tensor);
+}
+
+Range rangeOf(const Tensor &tensor) {
+  auto [least, greatest] =
+      std::minmax_element(tensor.ints.begin(), tensor.ints.end());
+  return {*least, *greatest};
+}
+
+/// Bounds of the integers `value`, if they follow from a constant or a type of
+/// 8 bits.
+std::optional<Range> rangeOf(Value value) {
+  if (SplatElementsAttr splat; matchPattern(value, m_Constant(&splat)) &&
+                               isa<IntegerType>(splat.getElementType())) {
+    APInt number = splat.getSplatValue<APInt>();
+    int64_t bits = splat.getElementType().isUnsignedInteger()
+                       ? static_cast<int64_t>(number.getZExtValue())
+                       : number.getSExtValue();
+    return Range{bits, bits};
+  }
+  if (std::optional<Tensor> tensor = constantIntegers(value))
+    return rangeOf(*tensor);
+  if (auto type = dyn_cast<IntegerType>(tensorType(value).getElementType());
+      type && type.getWidth() == 8)
+    return rangeOf(type);
+  Operation *def = value.getDefiningOp();
+  bool moves = isView(def) || (def && widenedBytes(value));
+  return moves ? rangeOf(def->getOperand(0)) : std::nullopt;
+}
+
+} // namespace
+
+/// A constant of int32 whose elements fit 8 bits, perhaps less a zero point.
+std::optional<Quantised> QuantisedReader::constantOf(Value value) const {
+  std::optional<Tensor> tensor = constantIntegers(value);
+  if (!tensor || !tensor->type().getElementType().isSignlessInteger(32))
+    return std::nullopt;
+  auto [least, greatest] = rangeOf(*tensor);
+  if (greatest - least > 255)
+    return std::nullopt;
+  const bool isUnsigned = least >= 0 && greatest > 127;
+  const int64_t zero = isUnsigned
+                           ? (greatest > 255 ? least : 0)
+                           : (least < -128 || greatest > 127 ? least + 128 : 0);
+  Tensor codes(withElement(
+      tensor->type(), isUnsigned ? IntegerType::get(value.getContext(), 8,
+                                                    IntegerType::Unsigned)
+                                 : IntegerType::get(value.getContext(), 8)));
+  for (auto [code, number] : llvm::zip_equal(codes.ints, tensor->ints))
+    code = number - zero;
+  OpBuilder at(value.getDefiningOp());
+  Value narrow = at.create<ConstantOp>(value.getLoc(), codes.toAttr("codes"));
+  return Quantised{narrow,
+                   zero ? b.splat(tensor->type(), static_cast<double>(-zero))
+                        : Value(),
+                   {}};
+}
+
+/// The parts of a transposed value, transposed.
+template <class Parts>
+std::optional<Quantised> QuantisedReader::throughTranspose(Value value,
+                                                           Parts parts) const {
+  auto transpose = value.getDefiningOp<TransposeOp>();
+  std::optional<Quantised> from =
+      transpose ? parts(transpose.getX()) : std::nullopt;
+  if (!from)
+    return std::nullopt;
+  for (Value *part : {&from->codes, &from->zero, &from->scale})
+    if (*part)
+      *part = b.transpose(*part, transpose.getPerm());
+  return from;
+}
+
+/// Of int32: cast(codes), or cast(codes) - zero.
+std::optional<Quantised> QuantisedReader::integersOf(Value value) const {
+  if (Value codes = widenedBytes(value))
+    return Quantised{codes, {}, {}};
+  if (auto difference = value.getDefiningOp<SubOp>()) {
+    Value codes = widenedBytes(difference.getLhs());
+    if (!codes)
+      return std::nullopt;
+    std::optional<Range> zero = rangeOf(difference.getRhs());
+    bool isZero = zero && zero->least == 0 && zero->greatest == 0;
+    return Quantised{codes, isZero ? Value() : difference.getRhs(), {}};
+  }
+  if (std::optional<Quantised> constant = constantOf(value))
+    return constant;
+  return throughTranspose(value, [&](Value x) { return integersOf(x); });
+}
+
+/// Of float32: cast(integers) * scale.
+std::optional<Quantised> QuantisedReader::floatsOf(Value value) const {
+  auto product = value.getDefiningOp<MulOp>();
+  if (!product)
+    return throughTranspose(value, [&](Value x) { return floatsOf(x); });
+  auto cast = product.getLhs().getDefiningOp<CastOp>();
+  if (!cast)
+    return std::nullopt;
+  auto from = dyn_cast<IntegerType>(cast.getX().getType().getElementType());
+  std::optional<Quantised> parts;
+  if (from && from.getWidth() == 8)
+    parts = Quantised{cast.getX(), {}, {}};
+  else if (from && from.isSignlessInteger(32))
+    parts = integersOf(cast.getX());
+  if (parts)
+    parts->scale = product.getRhs();
+  return parts;
+}
+
+/// `value` without `dims`, along which it must not vary; null if it may.
+Value QuantisedReader::withoutDims(Value value, ArrayRef<int64_t> dims) const {
+  RankedTensorType type = tensorType(value);
+  RankedTensorType kept = withShape(type, dropDims(type.getShape(), dims));
+  if (SplatElementsAttr splat; matchPattern(value, m_Constant(&splat)))
+    return b.make<ConstantOp>(splat.resizeSplat(kept));
+  if (auto cast = value.getDefiningOp<CastOp>()) {
+    Value from = withoutDims(cast.getX(), dims);
+    return from ? b.cast(from, type.getElementType()) : Value();
+  }
+  if (auto transpose = value.getDefiningOp<TransposeOp>()) {
+    SmallVector<int64_t> before, order;
+    for (int64_t dim : dims)
+      before.push_back(transpose.getPerm()[dim]);
+    for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
+      if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
+        order.push_back(dim - llvm::count_if(before, [dim = dim](int64_t x) {
+                          return x < dim;
+                        }));
+    Value from = withoutDims(transpose.getX(), before);
+    return from ? b.transpose(from, order) : Value();
+  }
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+  SmallVector<int64_t> shape, to;
+  for (auto [size, dim] : llvm::zip_equal(broadcast.getX().getType().getShape(),
+                                          broadcast.getDims())) {
+    if (llvm::is_contained(dims, dim)) {
+      if (size != 1)
+        return {};
+      continue;
+    }
+    shape.push_back(size);
+    to.push_back(
+        dim - llvm::count_if(dims, [dim = dim](int64_t x) { return x < dim; }));
+  }
+  return b.broadcast(b.reshape(broadcast.getX(), shape), kept.getShape(), to);
+}
+
+std::optional<Quantised> QuantisedReader::read(Value value) const {
+  return tensorType(value).getElementType().isF32() ? floatsOf(value)
+                                                    : integersOf(value);
+}
+
+bool sumsFit(const Quantised &lhs, const Quantised &rhs, double terms) {
+  double most = terms;
+  for (const Quantised &side : {lhs, rhs}) {
+    Range codes = *rangeOf(side.codes);
+    std::optional<Range> zero =
+        side.zero ? rangeOf(side.zero) : std::optional(Range{0, 0});
+    if (!zero)
+      return false;
+    most *= static_cast<double>(
+        std::max(codes.greatest - zero->least, zero->greatest - codes.least));
+  }
+  return most <= std::numeric_limits<int32_t>::max();
+}
+
+} // namespace sinter::passes
