@@ -344,6 +344,37 @@ Value ElementEmitter::roundedToOdd(Value x) {
   return select(isShort, x, select(lost, odd, kept));
 }
 
+/// A vector of float32 as integers of 8 or 16 bits, saturated, NaN as 0; null
+/// for other types. LLVM would convert such vectors element by element. There
+/// is an instruction to int32, which holds all values in range.
+static Value toNarrowInteger(OpBuilder &builder, Location loc, Value x,
+                             Type to) {
+  auto type = dyn_cast<VectorType>(x.getType());
+  const unsigned width = to.getIntOrFloatBitWidth();
+  if (!type || !type.getElementType().isF32() || width > 16)
+    return {};
+  auto number = [&](int64_t value) -> Value {
+    return builder.create<arith::ConstantOp>(
+        loc, DenseElementsAttr::get(type, static_cast<float>(value)));
+  };
+  auto selectIf = [&](arith::CmpFPredicate predicate, Value other) {
+    Value does = builder.create<arith::CmpFOp>(loc, predicate, x, other);
+    x = builder.create<arith::SelectOp>(loc, does, x, other);
+  };
+  const int64_t count = int64_t(1) << width;
+  const bool isUnsigned = to.isUnsignedInteger();
+  Value isNumber =
+      builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::ORD, x, x);
+  x = builder.create<arith::SelectOp>(loc, isNumber, x, number(0));
+  selectIf(arith::CmpFPredicate::OGT, number(isUnsigned ? 0 : -count / 2));
+  selectIf(arith::CmpFPredicate::OLT,
+           number(isUnsigned ? count - 1 : count / 2 - 1));
+  Value wide =
+      builder.create<arith::FPToSIOp>(loc, type.clone(builder.getI32Type()), x);
+  return builder.create<arith::TruncIOp>(
+      loc, type.clone(builder.getIntegerType(width)), wide);
+}
+
 Value ElementEmitter::emitCast(Value x, Type from, Type to) {
   if (from == to)
     return x;
@@ -372,6 +403,8 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
     return builder.create<arith::TruncFOp>(loc, type, x);
   }
   if (fromFloat) {
+    if (Value narrow = toNarrowInteger(builder, loc, x, to))
+      return narrow;
     // On every machine this saturates and turns NaN into 0.
     StringRef name =
         to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
