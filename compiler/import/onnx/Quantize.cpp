@@ -12,6 +12,7 @@
 #include "compiler/import/onnx/Conv.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
+#include "ir/QuantizedForm.h"
 
 #include <cmath>
 
@@ -52,18 +53,13 @@ Value emitQuantized(NodeImport &n, Value x, Value scale, Value zeroPoint,
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer || integer.getWidth() > 16)
     return n.unsupported("quantised values other than 8 and 16-bit integers");
-  unsigned width = integer.getWidth();
-  double least = integer.isUnsigned() ? 0 : -std::ldexp(1.0, int(width) - 1);
-  double greatest =
-      std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
-  Value y = n.unary<ir::RoundOp>(n.div(x, scale));
-  // float16 cannot hold the sum of a quotient and a zero point.
-  if (y && n.elementOf(y).getIntOrFloatBitWidth() == 16)
-    y = n.cast(y, n.f32());
+  if (!n.broadcastTogether(x, scale))
+    return {};
   if (zeroPoint)
-    y = n.add(y, n.cast(zeroPoint, n.elementOf(y)));
-  y = n.min(n.max(y, n.splatLike(y, least)), n.splatLike(y, greatest));
-  return n.cast(y, element);
+    zeroPoint = n.broadcast(zeroPoint, n.shapeOf(x));
+  if (n.failed())
+    return {};
+  return ir::quantize(n.b, n.loc, x, scale, zeroPoint, integer);
 }
 
 static void importQuantizeLinear(NodeImport &n) {
@@ -99,13 +95,10 @@ static void importDequantizeLinear(NodeImport &n) {
     n.unsupported("attribute 'output_dtype'");
   if (!n.requireFloat(1) || n.failed())
     return;
-  Type element = n.elementOf(scale);
-  // The difference of two 16-bit values needs more than 16 bits.
-  Type wide = n.isFloat(x) ? element : Type(n.b.getI32Type());
-  Value value = n.cast(x, wide);
-  if (n.has(2))
-    value = n.sub(value, n.cast(spread(n, n.in(2), x, axis, block), wide));
-  n.out(n.mul(n.cast(value, element), spread(n, scale, x, axis, block)));
+  Value zeroPoint = n.has(2) ? spread(n, n.in(2), x, axis, block) : Value();
+  Value spreadScale = spread(n, scale, x, axis, block);
+  if (x && spreadScale && !n.failed())
+    n.out(ir::dequantize(n.b, n.loc, x, spreadScale, zeroPoint));
 }
 
 DynamicQuantized emitDynamicQuantize(NodeImport &n, Value x) {
