@@ -18,6 +18,7 @@
 #include "passes/layout/MergeContractions.h"
 #include "passes/place/PlaceOps.h"
 #include "passes/precision/AssignPrecision.h"
+#include "passes/simplify/QuantizeContractions.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

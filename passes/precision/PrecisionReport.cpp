@@ -83,14 +83,24 @@ double countMultiplyAdds(Operation *op) {
   return 0;
 }
 
-double sixteenBitShare(ArrayRef<PrecisionEntry> entries) {
-  double all = 0, narrow = 0;
+/// The share of the multiply-adds whose precision is one of `narrow`.
+static double shareOf(ArrayRef<PrecisionEntry> entries,
+                      ArrayRef<StringRef> narrow) {
+  double all = 0, found = 0;
   for (const PrecisionEntry &entry : entries) {
     all += entry.products;
-    if (entry.precision == "bf16" || entry.precision == "fp16")
-      narrow += entry.products;
+    if (llvm::is_contained(narrow, StringRef(entry.precision)))
+      found += entry.products;
   }
-  return all > 0 ? narrow / all : 1;
+  return all > 0 ? found / all : 1;
+}
+
+double sixteenBitShare(ArrayRef<PrecisionEntry> entries) {
+  return shareOf(entries, {"bf16", "fp16"});
+}
+
+double eightBitShare(ArrayRef<PrecisionEntry> entries) {
+  return shareOf(entries, {"int8"});
 }
 
 void setPrecisionReport(ModuleOp module, ArrayRef<PrecisionEntry> entries) {
@@ -110,6 +120,10 @@ void setPrecisionReport(ModuleOp module, ArrayRef<PrecisionEntry> entries) {
     if (entry.products > 0)
       fields.push_back(
           b.getNamedAttr("products", b.getF64FloatAttr(entry.products)));
+    if (entry.range)
+      fields.push_back(b.getNamedAttr(
+          "range",
+          b.getDenseF64ArrayAttr({entry.range->first, entry.range->second})));
     list.push_back(b.getDictionaryAttr(fields));
   }
   module->setAttr(kPrecisionAttr, b.getArrayAttr(list));
@@ -126,11 +140,13 @@ std::vector<PrecisionEntry> precisionReport(ModuleOp module) {
       return attr ? attr.str() : std::string();
     };
     PrecisionEntry entry{text("function"),  text("node"),   text("op"), 0,
-                         text("precision"), text("reason"), 0};
+                         text("precision"), text("reason"), 0,          {}};
     if (auto number = fields.getAs<IntegerAttr>("number"))
       entry.number = number.getInt();
     if (auto products = fields.getAs<FloatAttr>("products"))
       entry.products = products.getValueAsDouble();
+    if (auto range = fields.getAs<DenseF64ArrayAttr>("range"))
+      entry.range = {range[0], range[1]};
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The decisions of AssignPrecision, as an attribute of the module. Read by the
-// manifest, `--save-precision-plan` and `sinter-inspect precision`.
+// The decisions of AssignPrecision and QuantizeContractions, as an attribute of
+// the module. Read by the manifest, `--save-precision-plan` and `sinter-inspect
+// precision`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PRECISION_PRECISIONREPORT_H
@@ -13,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct PrecisionEntry {
   std::string precision; // of operands (contractions) or of the stored result
   std::string reason;
   double products = 0; // multiply-adds of a contraction
+  /// Of int8: the least and the greatest number that the codes of its input
+  /// stand for.
+  std::optional<std::pair<double, double>> range;
 
   /// The name of the op in a plan: "step/conv1/conv_filter_grad/0".
   std::string key() const;
@@ -40,6 +45,8 @@ double countMultiplyAdds(mlir::Operation *op);
 /// The share of the multiply-adds of `entries` whose operands have 16 bits,
 /// from 0 to 1; 1 if there are no multiply-adds.
 double sixteenBitShare(llvm::ArrayRef<PrecisionEntry> entries);
+/// The same for operands of 8 bits.
+double eightBitShare(llvm::ArrayRef<PrecisionEntry> entries);
 
 inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
 void setPrecisionReport(mlir::ModuleOp module,

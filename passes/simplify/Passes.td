@@ -48,6 +48,23 @@ def NarrowProducts : Pass<"sinter-narrow-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def QuantizeContractions : Pass<"sinter-quantize-contractions", "::mlir::ModuleOp"> {
+  let summary = "Quantise contractions of constant weights to 8 bits";
+  let description = [{
+    The input of a dot_general or conv of float32 becomes unsigned codes of 8 bits, with one scale and zero
+    point, if a range is given for the op. Its weights become signed codes with one scale for each output
+    channel. Both are written as quantisation and dequantisation in float32. The attribute `sinter.precision`
+    of the module has the precision of each op, with the reason. For inference only.
+  }];
+  let constructor = "::sinter::passes::createQuantizeContractions()";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"keepFp32", "keep-fp32", "std::string", "\"\"", "regular expression for nodes that stay float32">,
+    ListOption<"ranges", "ranges", "std::string",
+               "FUNCTION/NODE/OP/NUMBER=LOW:HIGH, the range of the input of an op">,
+  ];
+}
+
 def UnrollScans : Pass<"sinter-unroll-scans", "::mlir::ModuleOp"> {
   let summary = "Replace short scans by their trips";
   let description = [{
