@@ -69,6 +69,17 @@ static void buildSimplify(mlir::OpPassManager &pm,
   addSimplifier(pm, isDifferentiated);
   pm.addPass(passes::createRecognizeComposites());
   addSimplifier(pm, isDifferentiated);
+  if (!context.state.quantization)
+    return;
+  addQuantization(pm, context.options, *context.state.quantization);
+}
+
+void compiler::addQuantization(mlir::OpPassManager &pm, const Options &options,
+                               passes::QuantizeSettings settings) {
+  settings.keepFp32 = options.keepFp32.joined();
+  pm.addPass(passes::createQuantizeContractions(settings));
+  pm.addPass(passes::createNarrowProducts());
+  addSimplifier(pm);
 }
 
 /// Whether an option names single ops by their nodes, so that each op must stay
@@ -255,6 +266,34 @@ static std::string refuseStates(const Options &options, const CompileState &) {
   return "";
 }
 
+static std::string refuseQuantization(const Options &options,
+                                      const CompileState &state) {
+  if (!options.isQuantized())
+    return "";
+  std::string flag = options.quantize.enabled
+                         ? "--quantize=int8"
+                         : "--precision-plan with the policy int8";
+  if (options.train.enabled)
+    return flag + " is for inference: codes of 8 bits have no gradient";
+  if (options.precisionPolicy() != "fp32")
+    return flag +
+           " contradicts --precision=" + options.precisionPolicy().str() +
+           ": what is not quantised stays float32";
+  if (mayUseGpu(options, state))
+    return flag + " needs a program for the CPU alone: only the CPU has "
+                  "products of 8-bit integers";
+  if (options.quantize.enabled && options.plannedQuantization)
+    return "--precision-plan has the policy int8 and its ranges: leave out "
+           "--quantize and --calibrate";
+  if (options.quantize.enabled && options.calibrate.empty())
+    return flag + " needs ranges: --calibrate=DATA, or a --precision-plan that "
+                  "holds them";
+  if (options.verifiesNumbers)
+    return "--verify=numeric compares with float32, which " + flag +
+           " leaves: not yet";
+  return "";
+}
+
 static std::string refusePrecision(const Options &options,
                                    const CompileState &state) {
   if (!options.precision.empty() && !options.plannedPolicy.empty() &&
@@ -291,8 +330,10 @@ static std::string refusePlan(const Options &options,
 static const Phase phases[] = {
     {"import", "reads the model; all shapes are static from here on", nullptr,
      verifyImported, refuseStates, kExitUsage},
-    {"simplify", "folds constants, simplifies algebra, recognizes composites",
-     buildSimplify, verifySimplified, nullptr, kExitFailed},
+    {"simplify",
+     "folds constants, simplifies algebra, recognizes composites; with "
+     "--quantize: quantises contractions",
+     buildSimplify, verifySimplified, refuseQuantization, kExitFailed},
     {"train", "for a trainer: adds the loss, the gradients and the optimizer",
      buildTrain, verifyTrained, nullptr, kExitUsage},
     {"place",

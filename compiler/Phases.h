@@ -85,6 +85,10 @@ ExitCode runPhases(mlir::ModuleOp module, const PhaseContext &context,
 /// of constants.
 void addRoundings(mlir::OpPassManager &pm, const PhaseContext &context);
 
+/// The part of the phase simplify that quantises contractions.
+void addQuantization(mlir::OpPassManager &pm, const Options &options,
+                     passes::QuantizeSettings settings);
+
 /// Registers each phase as a pipeline `sinter-phase-<name>`, for sinter-opt.
 /// `context` must outlive all uses of the pipelines.
 void registerPhasePipelines(const PhaseContext &context);

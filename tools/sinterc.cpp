@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Sinterc.h"
+#include "compiler/driver/Quantization.h"
 #include "tools/lib/Calibrator.h"
 #include "tools/lib/Targets.h"
 #include "tools/lib/TimedPrograms.h"
@@ -13,6 +14,9 @@ int main(int argc, char **argv) {
   auto calibrate = [](const compiler::Options &options,
                       compiler::CompileState &state,
                       llvm::ArrayRef<compiler::TargetFactory> targets) {
+    if (options.quantize.enabled)
+      return compiler::calibrateQuantization(options, state, targets,
+                                             sinter::tools::runOnAllRows);
     return compiler::calibrate(options, state, targets,
                                sinter::tools::runOnFirstRows);
   };

@@ -7,8 +7,8 @@
 
 #include "compiler/Phases.h"
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/HostProgram.h"
 #include "compiler/driver/RangeProbes.h"
-#include "compiler/emit/Jit.h"
 #include "passes/precision/AssignPrecision.h"
 #include "passes/precision/PrecisionReport.h"
 
@@ -16,7 +16,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -119,26 +118,12 @@ private:
 
   /// Fills ranges, one list per loss scale.
   ExitCode measure(RangeProbes &probes) {
-    const Options own = options.forHostInFloat32();
-    const CompileState ownState = CompileState(own).asTrial();
-    std::unique_ptr<passes::Target> cpu = createTarget(own, ownState, targets);
-    if (!cpu)
-      return kExitUsage;
-    PhaseContext phases{own, *cpu, {}, {}, ownState};
-    if (ExitCode code = runPhases(probes.module(), phases, *findPhase("place"),
-                                  *findPhase("plan"), {}))
-      return code;
-    passes::CodeGenOptions codeGen;
-    codeGen.threads =
-        llvm::hardware_concurrency(options.jobs).compute_thread_count();
-    ArtifactInfo info;
-    info.manifest = "{}";
-    auto program = emitProgram(probes.module(), *cpu, codeGen, info);
-    if (mlir::failed(program))
-      return kExitFailed;
-    llvm::Expected<std::unique_ptr<Jit>> jit = Jit::create(*program);
+    ExitCode code = kExitDone;
+    std::string wrong;
+    std::unique_ptr<Jit> jit = compileForHost(
+        probes.module(), options, *findPhase("place"), targets, code, wrong);
     if (!jit)
-      return failed(llvm::toString(jit.takeError()));
+      return wrong.empty() ? code : failed(wrong);
 
     scales.assign(std::begin(kScales), std::end(kScales));
     std::vector<GivenInputs> runs;
@@ -149,7 +134,7 @@ private:
       runs.push_back(probes.given());
     }
     std::vector<std::vector<std::vector<char>>> outputs;
-    std::string problem = runner(*(*jit)->artifact(), data, runs, outputs);
+    std::string problem = runner(*jit->artifact(), data, runs, outputs);
     if (!problem.empty())
       return failed(problem);
     for (const auto &list : outputs)
@@ -220,7 +205,7 @@ ExitCode compiler::calibrate(const Options &options, CompileState &state,
     return kExitUsage;
   };
   if (options.precisionPolicy() != "fp16")
-    return refuse("needs --precision=fp16");
+    return refuse("needs --precision=fp16 or --quantize=int8");
   if (options.targets.size() > 1)
     return refuse("takes only one target");
   if (!options.stateRules.empty())

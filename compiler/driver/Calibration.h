@@ -37,6 +37,22 @@ using ProgramRunner = std::function<std::string(
     llvm::ArrayRef<GivenInputs> runs,
     std::vector<std::vector<std::vector<char>>> &outputs)>;
 
+/// Rows that a run of all batches read.
+struct BatchRows {
+  int64_t batches = 0;
+  int64_t used = 0;
+  int64_t left = 0; // at the end; they do not fill a batch
+};
+
+/// Runs "main" of a program for the CPU on each whole batch of `data`, in
+/// order, and calls `take` with the bytes of its outputs. Returns what went
+/// wrong, there or in `take`; "" if nothing.
+using BatchRunner = std::function<std::string(
+    const sinter_artifact &artifact, const CalibrationData &data,
+    llvm::function_ref<std::string(llvm::ArrayRef<std::vector<char>> outputs)>
+        take,
+    BatchRows &rows)>;
+
 /// Fills state.calibrated; reports failures.
 ExitCode calibrate(const Options &options, CompileState &state,
                    llvm::ArrayRef<TargetFactory> targets,

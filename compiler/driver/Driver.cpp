@@ -367,7 +367,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
   if (code == kExitDone && problem.empty() && state.writesFiles &&
       !options.savePrecisionPlan.empty())
     problem =
-        writePrecisionPlan(options.savePrecisionPlan, options.precisionPolicy(),
+        writePrecisionPlan(options.savePrecisionPlan, options.planPolicy(),
                            passes::precisionReport(*module_));
   if (problem.empty())
     problem = remarks.write(diagnostics_->out());

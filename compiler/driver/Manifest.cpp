@@ -253,9 +253,11 @@ compiler::makeManifest(const Options &options, const CompileState &state,
   manifest["target"] = target.name();
   manifest["mcpu"] = options.mcpu;
   manifest["precision"] = options.precisionPolicy();
+  if (options.isQuantized())
+    manifest["quantize"] = options.planPolicy();
   if (auto entries = passes::precisionReport(module); !entries.empty())
     manifest["precision_plan"] =
-        precisionPlanJson(options.precisionPolicy(), entries);
+        precisionPlanJson(options.planPolicy(), entries);
   if (!options.keepFp32.empty())
     manifest["keep_fp32"] = text(options.keepFp32.joined());
   manifest["opt_level"] = options.optLevel;

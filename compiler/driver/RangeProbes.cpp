@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/RangeProbes.h"
 
+#include "compiler/driver/HostProgram.h"
+
 #include "ir/Tensor.h"
 #include "passes/OpClasses.h"
 #include "passes/ValueBuilder.h"
@@ -147,13 +149,7 @@ void RangeProbes::returnRanges(func::FuncOp main) {
     probes_.push_back(std::move(found));
   }
   found_.clear();
-  end->setOperands(results);
-  main.removeResAttrsAttr();
-  main.setType(builder.getFunctionType(main.getArgumentTypes(),
-                                       TypeRange(ValueRange(results))));
-  for (unsigned i = 0; i < results.size(); ++i)
-    main.setResultAttr(i, ir::SinterDialect::kOutputAttr,
-                       builder.getStringAttr("r" + std::to_string(i)));
+  returnValues(main, results);
 }
 
 bool RangeProbes::setLossScale(double scale) {

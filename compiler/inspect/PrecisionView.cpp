@@ -23,12 +23,14 @@ static std::string field(const json::Object &object, StringRef name) {
 
 static void printPlan(const json::Object &plan, llvm::raw_ostream &os) {
   os << "policy " << field(plan, "policy") << "\n";
-  if (const json::Object *shares = plan.getObject("sixteen_bit_share"))
-    for (auto &[function, share] : *shares)
-      if (auto number = share.getAsNumber())
-        os << shown(function)
-           << llvm::format(": %.2f %% of the multiply-adds in 16 bits\n",
-                           100 * *number);
+  for (auto [key, bits] :
+       {std::pair{"sixteen_bit_share", 16}, {"eight_bit_share", 8}})
+    if (const json::Object *shares = plan.getObject(key))
+      for (auto &[function, share] : *shares)
+        if (auto number = share.getAsNumber())
+          os << shown(function)
+             << llvm::format(": %.2f %% of the multiply-adds in %d bits\n",
+                             100 * *number, bits);
   const json::Array *ops = plan.getArray("ops");
   if (!ops)
     return;

@@ -20,7 +20,8 @@ struct CompileState {
   explicit CompileState(const Options &options)
       : target(options.targets.empty() ? "" : options.targets.front()),
         batch(options.batch), shapes(options.shapes),
-        accumulate(options.train.request.accumulate) {}
+        accumulate(options.train.request.accumulate),
+        quantization(options.plannedQuantization) {}
 
   /// The kind of the default device: one of the request's targets.
   std::string target;
@@ -36,6 +37,9 @@ struct CompileState {
   /// runtimeHash() (compiler/emit/Link.h) of the file that the program is
   /// linked into; "" if it is not linked with the runtime.
   std::string runtimeHash;
+  /// What becomes products of 8-bit integers: from the precision plan, or from
+  /// calibration. Nothing: no contraction does.
+  std::optional<passes::QuantizeSettings> quantization;
   /// Only the success of the compilation matters: nothing is said of it.
   bool isTrial = false;
   /// Whether the files of --trace, --remarks, --dump-phases and

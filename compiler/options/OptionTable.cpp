@@ -381,9 +381,16 @@ static const OptionRow rows[] = {
      "writes the precision of each op and the reason to FILE", kTargetGroup,
      kCompile,
      [](Options &o, StringRef v) { return readPath(v, o.savePrecisionPlan); }},
+    {"--quantize", "int8[:ranges=minmax|percentile|mse,error=BOUND]",
+     "computes contractions of constant weights in 8-bit integers, with ranges "
+     "from --calibrate; error keeps those in fp32 whose rounding the outputs "
+     "do not bear",
+     kTargetGroup, kSinterc,
+     [](Options &o, StringRef v) { return readQuantize(v, o.quantize); }},
     {"--calibrate", "DATA",
-     "runs one batch of DATA (as for a trainer's --data) and keeps ops in fp32 "
-     "whose values exceed the range of fp16",
+     "runs the model on DATA (as for a trainer's --data): with "
+     "--precision=fp16 on one batch, to keep ops in fp32 whose values exceed "
+     "the range of fp16; with --quantize on all rows, to find ranges",
      kTargetGroup, kSinterc,
      [](Options &o, StringRef v) -> std::string {
        if (v.empty())

@@ -197,6 +197,30 @@ std::string compiler::readShape(StringRef text, Options &options) {
   return "";
 }
 
+std::string compiler::readQuantize(StringRef text, QuantizeOptions &options) {
+  auto [kind, rest] = text.split(':');
+  std::string type;
+  if (std::string wrong = readWord(kind, type, "int8"); !wrong.empty())
+    return wrong;
+  options.enabled = true;
+  llvm::SmallVector<StringRef> parts;
+  if (!rest.empty())
+    rest.split(parts, ',');
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    std::string wrong;
+    if (key == "ranges")
+      wrong = readWord(value, options.ranges, "minmax|percentile|mse");
+    else if (key == "error")
+      wrong = readNumber(value, options.error, kPositive);
+    else
+      return "unknown key '" + key.str() + "'; the keys are ranges and error";
+    if (!wrong.empty())
+      return key.str() + ": " + wrong;
+  }
+  return "";
+}
+
 std::string compiler::readLoss(StringRef text,
                                passes::BuildTrainingOptions &request) {
   auto [kind, rest] = text.split(':');

@@ -57,6 +57,8 @@ inline llvm::StringRef deviceKind(llvm::StringRef device) {
 std::string readDim(llvm::StringRef text, Options &options);
 /// "x=1x3x224x224".
 std::string readShape(llvm::StringRef text, Options &options);
+/// "int8:ranges=mse,error=0.01".
+std::string readQuantize(llvm::StringRef text, QuantizeOptions &options);
 /// "cross-entropy:logits=NAME,axis=1".
 std::string readLoss(llvm::StringRef text,
                      passes::BuildTrainingOptions &request);

@@ -72,6 +72,8 @@ Options Options::forHostInFloat32() const {
   own.plannedPolicy = "";
   own.keepFp32 = {};
   own.plannedPrecisions.clear();
+  own.quantize = {};
+  own.plannedQuantization.reset();
   own.targets = {hostKind()};
   own.devices.clear();
   own.mcpu = "native";

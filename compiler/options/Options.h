@@ -53,6 +53,14 @@ struct TrainOptions {
   int64_t shards = 0;    // of a batch, with --deterministic=topology
 };
 
+/// --quantize: post-training quantisation.
+struct QuantizeOptions {
+  bool enabled = false;
+  std::string ranges = "percentile"; // minmax, percentile or mse
+  /// The largest relative rms error of an output; 0 = any.
+  double error = 0;
+};
+
 /// Options of sinter-run besides those of the compiler.
 struct RunOptions {
   std::string inputs, outputs, reference, replay;
@@ -126,6 +134,9 @@ struct Options {
   std::string plannedPolicy;                    // of the precision plan
   std::vector<std::string> plannedPrecisions;   // of its ops, as key=WORD
   std::string calibrate;                        // --calibrate: data; "" = none
+  QuantizeOptions quantize;
+  /// Of a precision plan whose policy is int8.
+  std::optional<passes::QuantizeSettings> plannedQuantization;
   std::string stopAfter, dumpPhases, trace, remarks;
   std::string lockfile;                   // --lockfile; "" = none
   std::shared_ptr<const LockFile> locked; // null: it does not exist yet
@@ -150,6 +161,12 @@ struct Options {
     return !precision.empty()       ? llvm::StringRef(precision)
            : !plannedPolicy.empty() ? llvm::StringRef(plannedPolicy)
                                     : llvm::StringRef("fp32");
+  }
+  /// Whether contractions become products of 8-bit integers.
+  bool isQuantized() const { return quantize.enabled || plannedQuantization; }
+  /// The policy in a precision plan: int8, or precisionPolicy().
+  llvm::StringRef planPolicy() const {
+    return isQuantized() ? llvm::StringRef("int8") : precisionPolicy();
   }
   /// none, dynamic or a number; fp16 training scales dynamically by default.
   llvm::StringRef lossScale() const {

@@ -44,12 +44,14 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
     return shown(path) + ": is not a precision plan of version 1";
   std::string policy;
   auto named = plan->getString("policy");
-  if (!named || !readWord(*named, policy, "fp32|tf32|bf16|fp16").empty())
-    return shown(path) + ": its policy is not one of fp32, tf32, bf16, fp16";
+  if (!named || !readWord(*named, policy, "fp32|tf32|bf16|fp16|int8").empty())
+    return shown(path) +
+           ": its policy is not one of fp32, tf32, bf16, fp16, int8";
   const json::Array *ops = plan->getArray("ops");
   if (!ops)
     return shown(path) + ": has no list 'ops'";
   std::vector<std::string> items;
+  passes::QuantizeSettings quantized;
   llvm::StringSet<> keys;
   for (const json::Value &value : *ops) {
     const json::Object *op = value.getAsObject();
@@ -68,10 +70,28 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
              " has the precision '" + shown(*precision) +
              "', expected fp32 or the policy " + policy;
     passes::PrecisionEntry entry{
-        function->str(), node->str(), kind->str(), *number, "", "", 0};
+        function->str(), node->str(), kind->str(), *number, "", "", 0, {}};
+    if (word == "int8") {
+      const json::Array *range = op->getArray("range");
+      auto bound = [&](size_t i) {
+        return range && range->size() == 2 ? (*range)[i].getAsNumber()
+                                           : std::nullopt;
+      };
+      if (!bound(0) || !bound(1) || !(*bound(0) <= *bound(1)))
+        return shown(path) + ": op " + std::to_string(items.size()) +
+               " of int8 must have a range of two numbers, the lower first";
+      quantized.ranges.push_back({entry.key(), *bound(0), *bound(1)});
+    } else if (policy == "int8") {
+      auto reason = field("reason");
+      quantized.kept.emplace_back(entry.key(), reason ? reason->str() : "");
+    }
     if (!keys.insert(entry.key()).second)
       return shown(path) + ": names '" + shown(entry.key()) + "' twice";
     items.push_back(entry.key() + "=" + word);
+  }
+  if (policy == "int8") {
+    options.plannedQuantization = std::move(quantized);
+    return "";
   }
   options.plannedPolicy = policy;
   options.plannedPrecisions = std::move(items);
@@ -93,15 +113,20 @@ compiler::precisionPlanJson(StringRef policy,
                     {"reason", entry.reason}};
     if (entry.products > 0)
       op["products"] = entry.products;
+    if (entry.range)
+      op["range"] = json::Array{entry.range->first, entry.range->second};
     ops.push_back(std::move(op));
   }
   json::Object shares;
   for (auto &[function, list] : byFunction)
-    shares[function.str()] = passes::sixteenBitShare(list);
-  return json::Object{{"version", kVersion},
-                      {"policy", policy.str()},
-                      {"sixteen_bit_share", std::move(shares)},
-                      {"ops", std::move(ops)}};
+    shares[function.str()] = policy == "int8" ? passes::eightBitShare(list)
+                                              : passes::sixteenBitShare(list);
+  return json::Object{
+      {"version", kVersion},
+      {"policy", policy.str()},
+      {policy == "int8" ? "eight_bit_share" : "sixteen_bit_share",
+       std::move(shares)},
+      {"ops", std::move(ops)}};
 }
 
 std::string

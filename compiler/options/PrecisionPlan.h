@@ -5,7 +5,9 @@
 // JSON: {"version": 1, "policy": "bf16", "sixteen_bit_share": {"step": 0.99},
 // "ops": [{"function", "node", "op", "number", "precision", "reason"}, ..]}.
 // --save-precision-plan writes it and --precision-plan reads it. Users may edit
-// it in between: an op whose precision is fp32 keeps float32.
+// it in between: an op whose precision is fp32 keeps float32. With the policy
+// int8 the share is "eight_bit_share", and an op in int8 has the "range" of its
+// input, [low, high].
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_OPTIONS_PRECISIONPLAN_H

@@ -101,6 +101,9 @@ ExitCode NumericCheck::after(const Phase &phase, ModuleOp module,
   if (phaseIndex(phase) > phaseIndex(*findPhase("remat")))
     return kExitDone;
   std::string why = whyNotEvaluated(module);
+  if (why.empty() && context.state.quantization)
+    why = "its precision plan has the policy int8, which leaves float32: not "
+          "yet";
   if (!why.empty())
     return refuse(module, why);
   ExitCode code = kExitDone;

@@ -17,6 +17,12 @@ runOnFirstRows(const sinter_artifact &artifact,
                llvm::ArrayRef<compiler::GivenInputs> runs,
                std::vector<std::vector<std::vector<char>>> &outputs);
 
+/// A compiler::BatchRunner that runs on this machine's CPU.
+std::string runOnAllRows(
+    const sinter_artifact &artifact, const compiler::CalibrationData &data,
+    llvm::function_ref<std::string(llvm::ArrayRef<std::vector<char>>)> take,
+    compiler::BatchRows &rows);
+
 } // namespace sinter::tools
 
 #endif // SINTER_TOOLS_LIB_CALIBRATOR_H
