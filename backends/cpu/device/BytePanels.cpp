@@ -18,24 +18,9 @@
 
 using namespace sinter;
 using namespace sinter::cpu;
+using namespace sinter::cpu::bytetiles;
 
 namespace {
-
-/// A tile has 16 rows of 64 bytes: groups of four elements of 16 columns.
-constexpr int64_t tileRows = 16, tileColumns = 16, lineBytes = 64, group = 4,
-                  tileBytes = tileRows * lineBytes, stepBytes = 2 * tileBytes;
-
-/// The offset of the groups of `row` and the 16 columns from `half` * 16 on.
-int64_t lineOffset(int64_t row, int64_t half) {
-  return row / byteStep * stepBytes + half * tileBytes +
-         row % byteStep / group * lineBytes;
-}
-
-uint32_t widen(uint8_t byte, bool isSigned) {
-  return isSigned ? static_cast<uint32_t>(
-                        static_cast<int32_t>(static_cast<int8_t>(byte)))
-                  : byte;
-}
 
 /// Goes through all parts of rows in steps of byteStep elements.
 class PartRows {
@@ -119,40 +104,6 @@ ByteUnit sinter::cpu::byteUnit() {
     return ByteUnit::Loops;
   }();
   return unit;
-}
-
-void sinter::cpu::packBytePanel(const ByteMatrix &b, bool isSigned,
-                                int64_t depth, int64_t columns,
-                                int64_t firstRow, int64_t panelDepth,
-                                uint8_t *panel) {
-  auto *sums = reinterpret_cast<uint32_t *>(panel + panelColumns * panelDepth);
-  for (int64_t row = 0; row < depth; ++row)
-    for (int64_t first = 0; first < columns; first += tileColumns) {
-      const int64_t count = std::min(tileColumns, columns - first);
-      const uint8_t *from = b.data + row * b.rowStride + first * b.colStride;
-      uint8_t *to = panel + lineOffset(firstRow + row, first / tileColumns) +
-                    (firstRow + row) % group;
-      for (int64_t i = 0; i < count; ++i) {
-        const uint8_t byte = from[i * b.colStride];
-        to[i * group] = byte;
-        sums[first + i] += widen(byte, isSigned);
-      }
-    }
-}
-
-void sinter::cpu::packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
-                               uint8_t *packed) {
-  const int64_t stride = paddedBytes(depth);
-  for (int64_t row = 0; row < rows; ++row) {
-    uint8_t *to = packed + row * stride;
-    const uint8_t *from = a.data + row * a.rowStride;
-    if (a.colStride == 1)
-      std::memcpy(to, from, static_cast<size_t>(depth));
-    else
-      for (int64_t i = 0; i < depth; ++i)
-        to[i] = from[i * a.colStride];
-    std::memset(to + depth, 0, static_cast<size_t>(stride - depth));
-  }
 }
 
 static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,

@@ -82,6 +82,28 @@ struct ByteBlock {
 void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
                    const ByteBlock &rows, const uint8_t *panel, uint32_t *sums);
 
+/// The tiles of a panel.
+namespace bytetiles {
+
+/// A tile has 16 rows of 64 bytes: groups of four elements of 16 columns.
+inline constexpr int64_t tileRows = 16, tileColumns = 16, lineBytes = 64,
+                         group = 4, tileBytes = tileRows * lineBytes,
+                         stepBytes = 2 * tileBytes;
+
+/// The offset of the groups of `row` and the 16 columns from `half` * 16 on.
+inline int64_t lineOffset(int64_t row, int64_t half) {
+  return row / byteStep * stepBytes + half * tileBytes +
+         row % byteStep / group * lineBytes;
+}
+
+inline uint32_t widen(uint8_t byte, bool isSigned) {
+  return isSigned ? static_cast<uint32_t>(
+                        static_cast<int32_t>(static_cast<int8_t>(byte)))
+                  : byte;
+}
+
+} // namespace bytetiles
+
 } // namespace sinter::cpu
 
 #endif // SINTER_BACKENDS_CPU_DEVICE_BYTEPANELS_H

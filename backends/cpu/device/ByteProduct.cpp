@@ -92,10 +92,11 @@ private:
     rows.data = a + first * rows.rowStride;
     rows.count = place.count = rowsOf(block);
     place.firstRow = first;
+    const int64_t begin = shape_.batchOffset(shape_.c, batch) +
+                          first * shape_.c.row +
+                          place.firstColumn * shape_.c.col;
     for (int64_t i = 0; i < rows.count; ++i)
-      place.rows[static_cast<size_t>(i)] = shape_.batchOffset(shape_.c, batch) +
-                                           (first + i) * shape_.c.row +
-                                           place.firstColumn * shape_.c.col;
+      place.rows[static_cast<size_t>(i)] = begin + i * shape_.c.row;
   }
 
   const MatmulShape shape_;
