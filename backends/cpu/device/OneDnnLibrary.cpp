@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 
+#include "backends/cpu/device/ByteCall.h"
 #include "backends/cpu/device/PostOps.h"
 #include "runtime/base/FilePages.h"
 
@@ -64,11 +65,14 @@ private:
             {reinterpret_cast<const uint8_t *>(address), slice.sizeBytes});
   }
 
-  static Status checkPostOps(std::span<const sinter_post_op> postOps) {
+  static Status checkPostOps(const sinter_command &command,
+                             std::span<const sinter_post_op> postOps) {
+    const bool isOfBytes = byteSigns(command).has_value();
     for (const sinter_post_op &op : postOps) {
       const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
-      const bool isOfBytes = traits && traits->scope == SINTER_POST_SCOPE_BYTES;
-      if (!hasPostOp(op.kind) && !isOfBytes)
+      const bool isForBytes =
+          traits && traits->scope == SINTER_POST_SCOPE_BYTES;
+      if (isForBytes ? !isOfBytes : !hasPostOp(op.kind))
         return unsupported(
             "post-op " +
             (traits ? std::string(traits->name) : std::to_string(op.kind)) +
@@ -80,7 +84,8 @@ private:
   LibraryCallResult prepareMatmul(const sinter_command &command,
                                   const uint8_t *constants) {
     const auto &params = *command.matmul.params;
-    SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
+    SINTER_RETURN_IF_ERROR(
+        checkPostOps(command, {params.postOps, params.numPostOps}));
     const bool byLoops = command.matmul.byLoops == 1;
     if (!byLoops) {
       LibraryCallResult rows = prepareRowProduct(context_, command, constants);
@@ -129,7 +134,8 @@ private:
   LibraryCallResult prepareConv(const sinter_command &command,
                                 const uint8_t *constants) {
     const auto &params = *command.conv.params;
-    SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
+    SINTER_RETURN_IF_ERROR(
+        checkPostOps(command, {params.postOps, params.numPostOps}));
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");
