@@ -11,6 +11,7 @@
 #include "compiler/driver/HostProgram.h"
 #include "compiler/driver/OutputErrors.h"
 #include "compiler/driver/RangeHistogram.h"
+#include "ir/Locations.h"
 #include "passes/ValueBuilder.h"
 #include "passes/precision/PrecisionReport.h"
 #include "passes/simplify/QuantizableOps.h"
@@ -23,12 +24,16 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
 namespace {
+
+/// Most nodes or outputs that a message names.
+constexpr size_t kNamed = 3;
 
 std::string number(double value) {
   std::string text;
@@ -88,13 +93,13 @@ private:
 
   void findContractions() {
     func::FuncOp main = mainOf(simplified);
-    llvm::DenseMap<Operation *, passes::PrecisionEntry> entries;
+    llvm::DenseMap<Operation *, std::string> keys; // of float32 ops
     for (auto &[op, entry] : passes::precisionOps(main))
-      entries[op] = std::move(entry);
-    for (const passes::QuantizableOp &found : opsOf(main)) {
-      passes::PrecisionEntry entry = entries.lookup(found.op);
-      contractions.push_back({entry.key(), entry.node, found.reason});
-    }
+      keys[op] = entry.key();
+    for (const passes::QuantizableOp &found : opsOf(main))
+      contractions.push_back({keys.lookup(found.op),
+                              ir::joinedNodeNames(found.op->getLoc()),
+                              found.reason});
   }
 
   /// Compiles @main with other results and runs it on all batches.
@@ -113,6 +118,9 @@ private:
     }
     if (!wrong.empty())
       return failed("--calibrate=" + options.calibrate + ": " + wrong);
+    if (code != kExitDone)
+      reportError(options, "--quantize=int8: a program that calibration runs "
+                           "cannot be compiled for the CPU");
     return code;
   }
 
@@ -273,10 +281,11 @@ private:
     if (ExitCode code = findErrors())
       return code;
     auto errorOf = [&](size_t i) {
-      const Contraction &contraction = contractions[i];
-      return contraction.lost > 0
-                 ? std::sqrt(contraction.lost / contraction.whole)
-                 : 0.0;
+      auto [lost, whole] =
+          std::pair(contractions[i].lost, contractions[i].whole);
+      double ratio = lost == 0 ? 0 : std::sqrt(lost / whole);
+      return std::isnan(ratio) ? std::numeric_limits<double>::infinity()
+                               : ratio;
     };
     std::vector<size_t> order;
     for (size_t i = 0; i < contractions.size(); ++i)
@@ -311,7 +320,7 @@ private:
     return kExitDone;
   }
 
-  /// "2 by --keep-fp32 ('a', 'b')", for each reason.
+  /// "2: --keep-fp32 ('a', 'b')", for each reason.
   std::string keptText() const {
     llvm::MapVector<StringRef, std::vector<std::string>> byReason;
     for (const Contraction &contraction : contractions)
@@ -319,7 +328,6 @@ private:
         StringRef reason = StringRef(contraction.reason).split(": ").first;
         byReason[reason].push_back("'" + shown(contraction.node) + "'");
       }
-    constexpr size_t kNamed = 3;
     std::string text;
     for (auto &[reason, nodes] : byReason)
       text += (text.empty() ? "" : "; ") + std::to_string(nodes.size()) + ": " +
@@ -340,15 +348,22 @@ private:
     if (std::string kept = keptText(); !kept.empty())
       os << "; float32: " << kept;
     os << "\n";
-    if (!errors.empty())
-      os << options.tool
-         << ": quantisation: relative rms error of the outputs: "
-         << llvm::join(llvm::map_range(errors,
-                                       [](const OutputError &error) {
-                                         return error.text();
-                                       }),
-                       ", ")
-         << "\n";
+    if (errors.empty())
+      return;
+    // The largest errors come first.
+    std::vector<OutputError> list = errors;
+    std::stable_sort(list.begin(), list.end(),
+                     [](const OutputError &a, const OutputError &b) {
+                       return a.relative() > b.relative();
+                     });
+    os << options.tool << ": quantisation: relative rms error of the outputs: "
+       << llvm::join(llvm::map_range(
+                         llvm::ArrayRef(list).take_front(kNamed),
+                         [](const OutputError &error) { return error.text(); }),
+                     ", ");
+    if (list.size() > kNamed)
+      os << ", " << list.size() - kNamed << " more with less";
+    os << "\n";
   }
 
   const Options &options;

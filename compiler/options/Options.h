@@ -56,7 +56,7 @@ struct TrainOptions {
 /// --quantize: post-training quantisation.
 struct QuantizeOptions {
   bool enabled = false;
-  std::string ranges = "percentile"; // minmax, percentile or mse
+  std::string ranges = "mse"; // minmax, percentile or mse
   /// The largest relative rms error of an output; 0 = any.
   double error = 0;
 };

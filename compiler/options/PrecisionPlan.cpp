@@ -82,8 +82,11 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
                " of int8 must have a range of two numbers, the lower first";
       quantized.ranges.push_back({entry.key(), *bound(0), *bound(1)});
     } else if (policy == "int8") {
+      // An op with a range was quantised before somebody edited the plan.
       auto reason = field("reason");
-      quantized.kept.emplace_back(entry.key(), reason ? reason->str() : "");
+      quantized.kept.emplace_back(entry.key(), reason && !op->get("range")
+                                                   ? reason->str()
+                                                   : "the plan says so");
     }
     if (!keys.insert(entry.key()).second)
       return shown(path) + ": names '" + shown(entry.key()) + "' twice";
