@@ -102,8 +102,8 @@ ExitCode NumericCheck::after(const Phase &phase, ModuleOp module,
     return kExitDone;
   std::string why = whyNotEvaluated(module);
   if (why.empty() && context.state.quantization)
-    why = "its precision plan has the policy int8, which leaves float32: not "
-          "yet";
+    why = "--precision-plan has the policy int8, and the comparison is with "
+          "float32: not yet";
   if (!why.empty())
     return refuse(module, why);
   ExitCode code = kExitDone;
