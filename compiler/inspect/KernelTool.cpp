@@ -264,6 +264,24 @@ static void countCode(const Program &program, KernelView &view,
 // The command
 //===----------------------------------------------------------------------===//
 
+// The views as they are, or with --sort=time those of the longest least time
+// first.
+static std::vector<KernelView>
+inOrder(const Request &request,
+        const std::map<std::string, MachinePeaks> &peaks,
+        llvm::ArrayRef<KernelView> views) {
+  std::vector<KernelView> sorted = views.vec();
+  if (!request.sort.empty())
+    llvm::stable_sort(sorted, [&](const KernelView &a, const KernelView &b) {
+      auto least = [&](const KernelView &view) {
+        const MachinePeaks &own = peaks.at(view.target);
+        return view.best(own).best(own);
+      };
+      return least(a) > least(b);
+    });
+  return sorted;
+}
+
 // Why no kernel is called `name`, or fits it; `calls` do.
 static int failToFind(const Program &program, llvm::ArrayRef<KernelView> calls,
                       StringRef name) {
@@ -301,22 +319,14 @@ static int failToChoose(llvm::ArrayRef<KernelView> found, StringRef name) {
 }
 
 static int print(const Request &request, const Options &options,
-                 const std::string &cpu, std::vector<KernelView> views) {
+                 const std::string &cpu, llvm::ArrayRef<KernelView> views) {
   std::map<std::string, MachinePeaks> peaks;
   for (const KernelView &view : views)
     if (!peaks.count(view.target))
       peaks[view.target] = machinePeaks(options.isHost(view.target), cpu);
-  if (!request.sort.empty())
-    llvm::stable_sort(views, [&](const KernelView &a, const KernelView &b) {
-      auto least = [&](const KernelView &view) {
-        const MachinePeaks &own = peaks[view.target];
-        return view.best(own).best(own);
-      };
-      return least(a) > least(b);
-    });
   return printReport(options, [&](llvm::raw_ostream &os) {
     json::Array list;
-    for (auto [i, view] : llvm::enumerate(views))
+    for (auto [i, view] : llvm::enumerate(inOrder(request, peaks, views)))
       if (request.json) {
         list.push_back(kernelJson(view, peaks[view.target]));
       } else {

@@ -78,6 +78,8 @@ void CommandTimes::record(const sinter_entry &entry, uint32_t index,
   const bool isInScan =
       own.source->commands[trip.command].kind == SINTER_CMD_SCAN;
   Line &line = own.lines[own.firstLine[trip.command] + isInScan + trip.inBody];
+  if (line.totalNs == 0 && line.call.empty() && describeCall_)
+    line.call = describeCall_(entry, index);
   line.totalNs += durationNs;
   line.runs += trip.trip == 0;
   own.totalNs += durationNs;
@@ -281,7 +283,8 @@ std::string CommandTimes::table(const Ceilings &ceilings,
       text += std::string("@") + row.entry->source->name + " ";
     if (command.kind == SINTER_CMD_LAUNCH)
       text += std::string(kernelName(command)) + " ";
-    text += std::string(command.label) + "\n";
+    text += std::string(command.label);
+    text += (row.line->call.empty() ? "" : ": " + row.line->call) + "\n";
   }
   if (hasMost) {
     text += "at most: ";
@@ -321,6 +324,8 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     if (command.kind == SINTER_CMD_LAUNCH)
       each["kernel"] = kernelName(command);
     each["nodes"] = command.label;
+    if (!row.line->call.empty())
+      each["call"] = row.line->call;
     each["us"] = row.us;
     each["share"] = row.share;
     each["gb_per_s"] = row.gbps;

@@ -26,8 +26,16 @@ namespace sinter::rt {
 /// Adds up the time of every command and records each run of it for a trace.
 class CommandTimes final : public ProfileSink {
 public:
+  /// What a library chose for command `index` of an entry, as it runs
+  /// (Executor::describe()); empty for other commands.
+  using DescribeCall =
+      std::function<std::string(const sinter_entry &entry, uint32_t index)>;
+
   /// Of runs of a program that was made from `artifact`, which outlives this.
-  explicit CommandTimes(const sinter_artifact &artifact) : artifact_(artifact) {
+  /// `describeCall` is asked once for each command, when it has run.
+  explicit CommandTimes(const sinter_artifact &artifact,
+                        DescribeCall describeCall = {})
+      : artifact_(artifact), describeCall_(std::move(describeCall)) {
     readLimits();
   }
 
@@ -44,7 +52,8 @@ public:
   /// TFLOP/s with the most that the device can do of these, slowest first; then
   /// the device's limits. As a table, or as JSON. TFLOP/s are printed only with
   /// `flopsOf`; without it the least time is that of the bytes alone. If
-  /// several entries ran, each command is printed with its entry.
+  /// several entries ran, each command is printed with its entry. A library
+  /// call is printed with what the library chose for it.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
   /// `steps`: the first and the last step that were timed, from 1; of JSON.
@@ -73,6 +82,7 @@ private:
     std::optional<uint32_t> inBody = {};     // in the body of a scan
     int64_t trips = 1;
     uint64_t totalNs = 0, runs = 0;
+    std::string call = {}; // what the library chose
   };
   struct Entry {
     const sinter_entry *entry = nullptr;  // as it runs
@@ -92,6 +102,7 @@ private:
   std::vector<AccessLimit> limitsOf(const sinter_command &command) const;
 
   const sinter_artifact &artifact_;
+  const DescribeCall describeCall_;
   std::vector<Entry> entries_;
   std::vector<Event> events_;
   std::map<std::string, std::vector<AccessLimit>> accesses_; // by kernel

@@ -36,7 +36,12 @@ Status Trainer::planProfile() {
                            " of a run; this one makes " + std::to_string(left));
   profileBegin_ = step_ + kWarmups;
   profileEnd_ = std::min(totalSteps_, profileBegin_ + kMostSteps);
-  profile_.emplace(session_->program()->program->source());
+  Program &program = *session_->program()->program;
+  profile_.emplace(
+      program.source(), [&program](const sinter_entry &entry, uint32_t index) {
+        Executor *executor = program.find(entry.name);
+        return executor ? executor->describe(index) : std::string();
+      });
   // A file that cannot be written is an error before the run, not after it.
   return options_.traceEvents.empty()
              ? Status()

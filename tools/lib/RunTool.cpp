@@ -366,7 +366,10 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     printBench(options, result);
   }
   if (code == kExitDone && wantsProfile(options)) {
-    rt::CommandTimes profile(runner.artifact());
+    rt::CommandTimes profile(runner.artifact(),
+                             [&](const sinter_entry &, uint32_t index) {
+                               return runner.describeCall(index);
+                             });
     rt::Status possible = runner.profile(&profile);
     if (!possible.ok())
       return report(options, possible);

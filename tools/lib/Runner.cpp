@@ -56,6 +56,9 @@ public:
     program_->setProfileSink(sink);
     return {};
   }
+  std::string describeCall(uint32_t index) override {
+    return program_->find(entry_.name)->describe(index);
+  }
   rt::Result<rt::Ceilings> ceilings() override {
     return rt::measureCeilings(program_->device());
   }
@@ -148,6 +151,9 @@ public:
     }
     profiled_ = std::move(*runner);
     return profiled_->profile(sink);
+  }
+  std::string describeCall(uint32_t index) override {
+    return profiled_ ? profiled_->describeCall(index) : std::string();
   }
   rt::Result<rt::Ceilings> ceilings() override {
     return profiled_ ? profiled_->ceilings() : rt::Ceilings();

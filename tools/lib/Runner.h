@@ -39,6 +39,10 @@ public:
   /// Fails if the runner cannot be profiled.
   virtual rt::Status profile(rt::ProfileSink *sink) = 0;
 
+  /// What its library chose for command `index` of what is profiled, as
+  /// Executor::describe() says it; empty for other commands.
+  virtual std::string describeCall(uint32_t) { return {}; }
+
   /// The limits of its device; zeros if they are unknown.
   virtual rt::Result<rt::Ceilings> ceilings() { return rt::Ceilings(); }
 };

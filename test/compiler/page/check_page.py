@@ -227,8 +227,7 @@ class Check:
         # What the loss needs is forward, even if a gradient needs it as well.
         browser.open(self.view("bert.html", self.model("train-bert-adamw.onnx"), "--train", "--batch=4",
                                "--optimizer=adamw"))
-        forward = browser.run("app.side.graph.leaves.filter(leaf => leaf.op && leaf.role === 'forward')"
-                              ".map(leaf => leaf.op.computes)")
+        forward = browser.run("app.side.graph.leaves.filter(l => l.op && l.role === 'forward').map(l => l.op.computes)")
         expect(any("grad(" in name for names in forward for name in names), "no forward op has a gradient's nodes")
         for node in ("/bert/word/Gather", "/bert/layers.0/Softmax", "/bert/layers.1/MatMul", "/bert/layers.1/n2/LayerNormalization"):
             expect(any(node in names for names in forward), f"no forward op computes {node}")
