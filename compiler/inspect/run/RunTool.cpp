@@ -126,11 +126,12 @@ static std::string checkpointText(const Run &run, bool json) {
 // With the summary of one run goes that of its newest checkpoint.
 static json::Object summaryJson(const Run &run, bool hasCheckpoint) {
   json::Object object = runJson(run);
-  if (hasCheckpoint)
-    if (auto checkpoint = json::parse(checkpointText(run, /*json=*/true)))
-      object["checkpoint"] = std::move(*checkpoint);
-    else
-      llvm::consumeError(checkpoint.takeError());
+  if (!hasCheckpoint)
+    return object;
+  if (auto checkpoint = json::parse(checkpointText(run, /*json=*/true)))
+    object["checkpoint"] = std::move(*checkpoint);
+  else
+    llvm::consumeError(checkpoint.takeError());
   return object;
 }
 
