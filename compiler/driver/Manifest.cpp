@@ -302,6 +302,21 @@ compiler::makeManifest(const Options &options, const CompileState &state,
   return result;
 }
 
+LinkKind compiler::linkKind(const Options &options) {
+  return options.emitKind() == "trainer" ? LinkKind::Trainer
+         : options.emitKind() == "lib"   ? LinkKind::Library
+                                         : LinkKind::Object;
+}
+
+std::string compiler::hashOfRuntime(const Options &options) {
+  auto isSimulated = [&](llvm::StringRef device) {
+    return options.traitsOf(device).isSimulated;
+  };
+  return runtimeHash(linkKind(options),
+                     llvm::any_of(options.targets, isSimulated) ||
+                         llvm::any_of(options.devices, isSimulated));
+}
+
 void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
   auto states = module.getOps<ir::StateOp>();
   if (states.empty())

@@ -6,6 +6,7 @@
 #ifndef SINTER_COMPILER_DRIVER_MANIFEST_H
 #define SINTER_COMPILER_DRIVER_MANIFEST_H
 
+#include "compiler/emit/Link.h"
 #include "compiler/options/CompileState.h"
 #include "passes/Target.h"
 
@@ -30,6 +31,11 @@ std::string makeManifest(const Options &options, const CompileState &state,
 /// then has their hashes, separated by commas. The numbers of kernels, which
 /// depend on all other kernels, are in neither.
 std::map<std::string, std::string> kernelHashesByNodes(mlir::ModuleOp module);
+
+/// The kind of file that sinterc links with these options.
+LinkKind linkKind(const Options &options);
+/// runtimeHash() of that file.
+std::string hashOfRuntime(const Options &options);
 
 /// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);

@@ -10,6 +10,7 @@
 #include "compiler/checks/Check.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Lock.h"
+#include "compiler/driver/Manifest.h"
 #include "compiler/driver/MicroBatches.h"
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
@@ -95,21 +96,6 @@ static std::string programFlags(const Options &options) {
       names.push_back(name.str());
   }
   return llvm::join(names, " ");
-}
-
-static LinkKind linkKind(const Options &options) {
-  return options.emitKind() == "trainer" ? LinkKind::Trainer
-         : options.emitKind() == "lib"   ? LinkKind::Library
-                                         : LinkKind::Object;
-}
-
-static std::string hashOfRuntime(const Options &options) {
-  auto isSimulated = [&](StringRef device) {
-    return options.traitsOf(device).isSimulated;
-  };
-  return runtimeHash(linkKind(options),
-                     llvm::any_of(options.targets, isSimulated) ||
-                         llvm::any_of(options.devices, isSimulated));
 }
 
 // Links `program`; `compilation` is that of its first target, `targets` are

@@ -294,7 +294,7 @@ compiler::diffArtifacts(const ProgramToDiff &a, const ProgramToDiff &b,
   Program x(a.artifact, &newNames), y(b.artifact, nullptr);
   ArtifactDifference result;
   result.options = Facts::diff(x.options(), y.options());
-  // A program that is compiled in memory runs in the runtime of this tool.
+  // Objects have none.
   if (!x.runtime().empty() && !y.runtime().empty() &&
       x.runtime() != y.runtime())
     result.options.push_back({kRuntime.str(), x.runtime(), y.runtime()});

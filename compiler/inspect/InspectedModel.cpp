@@ -8,6 +8,7 @@
 #include "compiler/Phases.h"
 #include "compiler/checks/Check.h"
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Manifest.h"
 #include "compiler/driver/MicroBatches.h"
 
 using namespace sinter;
@@ -23,6 +24,7 @@ compiler::compileToInspect(const Options &options, const Phase &last,
     return nullptr;
   }
   CompileState state(options);
+  state.runtimeHash = hashOfRuntime(options);
   TargetSet set = createTargets(options, state, targets);
   if (!set.main)
     return nullptr;

@@ -98,20 +98,35 @@ public:
     }
   }
 
-  /// Calls f(x, w, y) for each tap of forEachTap, each example and each group:
-  /// the places of the first channel in the copies of the input, of the filter
-  /// and of the output.
-  template <class F> void forEachProduct(F f) const {
-    const int64_t inputs = input.points() * groups * channels,
-                  outputs = output.points() * groups * filters,
-                  weights = channels * filters;
+  /// The first channels of a point of the input and of one of the output, in
+  /// the copies.
+  struct Pair {
+    int64_t input, output;
+  };
+
+  /// Calls f(weights, pairs) for each tap and group: the place of the tap's
+  /// first weight in the copy, and what it multiplies, in order of the points
+  /// of the output. An element of the input meets these in ascending order if
+  /// the taps descend.
+  template <class F> void forEachProduct(bool tapsDescend, F f) const {
+    std::vector<std::vector<Pair>> points(taps);
     forEachTap([&](int64_t tap, int64_t from, int64_t to) {
-      for (int64_t n = 0; n < batches; ++n)
-        for (int64_t g = 0; g < groups; ++g)
-          f(n * inputs + (from * groups + g) * channels,
-            (g * taps + tap) * weights,
-            n * outputs + (to * groups + g) * filters);
+      points[tap].push_back({from, to});
     });
+    const int64_t inputs = input.points() * groups * channels,
+                  outputs = output.points() * groups * filters;
+    std::vector<Pair> pairs;
+    for (int64_t i = 0; i < taps; ++i) {
+      const int64_t tap = tapsDescend ? taps - 1 - i : i;
+      for (int64_t g = 0; g < groups; ++g) {
+        pairs.clear();
+        for (auto [from, to] : points[tap])
+          for (int64_t n = 0; n < batches; ++n)
+            pairs.push_back({n * inputs + (from * groups + g) * channels,
+                             n * outputs + (to * groups + g) * filters});
+        f((g * taps + tap) * channels * filters, pairs);
+      }
+    }
   }
 
   Activation input, output;
@@ -123,6 +138,25 @@ public:
 
 } // namespace
 
+/// Adds to the rows of `sums` at `to` the products of the rows of `x` at `from`
+/// with the matrix of weights, which has `size` columns and `count` rows.
+template <class T>
+static void multiply(ArrayRef<Windows::Pair> pairs, int64_t Windows::Pair::*to,
+                     T *sums, int64_t size, int64_t Windows::Pair::*from,
+                     const T *x, const T *weights, int64_t count) {
+  T *sumsOf[kScaleLists];
+  const T *scalesOf[kScaleLists];
+  for (; !pairs.empty();
+       pairs = pairs.drop_front(std::min<size_t>(pairs.size(), kScaleLists))) {
+    const int64_t lists = std::min<int64_t>(pairs.size(), kScaleLists);
+    for (int64_t l = 0; l < lists; ++l) {
+      sumsOf[l] = sums + pairs[l].*to;
+      scalesOf[l] = x + pairs[l].*from;
+    }
+    addScaledRows(sumsOf, size, scalesOf, lists, weights, count);
+  }
+}
+
 template <class T>
 static void convolve(const Windows &windows, const T *input, const T *filter,
                      T *output) {
@@ -131,10 +165,13 @@ static void convolve(const Windows &windows, const T *input, const T *filter,
                    windows.filters),
                  y(sizeOf(windows.output.shape));
   windows.forEachWeight(true, [&](int64_t i, int64_t p) { w[i] = filter[p]; });
-  windows.forEachProduct([&](int64_t ofX, int64_t ofW, int64_t ofY) {
-    addScaledRows(y.data() + ofY, windows.filters, x.data() + ofX,
-                  w.data() + ofW, windows.channels);
-  });
+  windows.forEachProduct(
+      /*tapsDescend=*/false,
+      [&](int64_t weights, ArrayRef<Windows::Pair> pairs) {
+        multiply(pairs, &Windows::Pair::output, y.data(), windows.filters,
+                 &Windows::Pair::input, x.data(), w.data() + weights,
+                 windows.channels);
+      });
   Windows::unpack(windows.output, y, output);
 }
 
@@ -160,10 +197,13 @@ LogicalResult ConvInputGradOp::evaluate(ArrayRef<Tensor> operands,
                       filter(w.floats.size()), x(result.floats.size());
   windows.forEachWeight(false,
                         [&](int64_t i, int64_t p) { filter[i] = w.floats[p]; });
-  windows.forEachProduct([&](int64_t ofX, int64_t ofW, int64_t ofY) {
-    addScaledRows(x.data() + ofX, windows.channels, y.data() + ofY,
-                  filter.data() + ofW, windows.filters);
-  });
+  windows.forEachProduct(
+      /*tapsDescend=*/true,
+      [&](int64_t weights, ArrayRef<Windows::Pair> pairs) {
+        multiply(pairs, &Windows::Pair::input, x.data(), windows.channels,
+                 &Windows::Pair::output, y.data(), filter.data() + weights,
+                 windows.filters);
+      });
   Windows::unpack(windows.input, x, result.floats.data());
   results.push_back(std::move(result));
   return success();
@@ -174,15 +214,39 @@ LogicalResult ConvFilterGradOp::evaluate(ArrayRef<Tensor> operands,
   const Tensor &x = operands[0], &dy = operands[1];
   Tensor result(getType());
   Windows windows(*this, x.shape(), result.shape(), dy.shape());
+  const int64_t channels = windows.channels, filters = windows.filters;
   std::vector<double> input = Windows::pack(windows.input, x.floats.data()),
                       y = Windows::pack(windows.output, dy.floats.data()),
                       filter(result.floats.size());
-  windows.forEachProduct([&](int64_t ofX, int64_t ofW, int64_t ofY) {
-    for (int64_t o = 0; o < windows.filters; ++o)
-      addScaledRows(filter.data() + ofW + o * windows.channels,
-                    windows.channels, y.data() + ofY + o, input.data() + ofX,
-                    1);
-  });
+  // Some pairs at a time, with the gradients of each filter in a row.
+  constexpr size_t kPairs = 64;
+  std::vector<double> rows(kPairs * channels), scales(kPairs * filters);
+  windows.forEachProduct(
+      /*tapsDescend=*/false,
+      [&](int64_t weights, ArrayRef<Windows::Pair> pairs) {
+        while (!pairs.empty()) {
+          ArrayRef<Windows::Pair> some =
+              pairs.take_front(std::min(pairs.size(), kPairs));
+          pairs = pairs.drop_front(some.size());
+          for (auto [i, pair] : llvm::enumerate(some)) {
+            std::copy_n(input.data() + pair.input, channels,
+                        rows.data() + i * channels);
+            for (int64_t o = 0; o < filters; ++o)
+              scales[o * kPairs + i] = y[pair.output + o];
+          }
+          double *sumsOf[kScaleLists];
+          const double *scalesOf[kScaleLists];
+          for (int64_t begin = 0; begin < filters; begin += kScaleLists) {
+            const int64_t lists = std::min(kScaleLists, filters - begin);
+            for (int64_t l = 0; l < lists; ++l) {
+              sumsOf[l] = filter.data() + weights + (begin + l) * channels;
+              scalesOf[l] = scales.data() + (begin + l) * kPairs;
+            }
+            addScaledRows(sumsOf, channels, scalesOf, lists, rows.data(),
+                          some.size());
+          }
+        }
+      });
   windows.forEachWeight(
       false, [&](int64_t i, int64_t p) { result.floats[p] = filter[i]; });
   results.push_back(std::move(result));

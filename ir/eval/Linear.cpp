@@ -38,17 +38,26 @@ static void multiply(DotGeneralOp op, ArrayRef<int64_t> lhsShape,
                        rhsInner = positionsOver(rhsShape, op.getRhsContract());
   const auto columns = static_cast<int64_t>(rhsFree.size()),
              depth = static_cast<int64_t>(rhsInner.size());
-  std::vector<T> row(depth), matrix(depth * columns);
+  const auto rows = static_cast<int64_t>(lhsFree.size());
+  std::vector<T> block(kScaleLists * depth), matrix(depth * columns);
+  T *sums[kScaleLists];
+  const T *scales[kScaleLists];
   for (size_t batch = 0; batch < lhsBatch.size(); ++batch) {
     T *to = matrix.data();
     for (int64_t inner : rhsInner)
       for (int64_t column : rhsFree)
         *to++ = rhs[rhsBatch[batch] + inner + column];
-    for (int64_t free : lhsFree) {
-      for (int64_t k = 0; k < depth; ++k)
-        row[k] = lhs[lhsBatch[batch] + free + lhsInner[k]];
-      addScaledRows(result, columns, row.data(), matrix.data(), depth);
-      result += columns;
+    for (int64_t begin = 0; begin < rows; begin += kScaleLists) {
+      const int64_t lists = std::min(kScaleLists, rows - begin);
+      for (int64_t l = 0; l < lists; ++l) {
+        T *row = block.data() + l * depth;
+        for (int64_t k = 0; k < depth; ++k)
+          row[k] = lhs[lhsBatch[batch] + lhsFree[begin + l] + lhsInner[k]];
+        scales[l] = row;
+        sums[l] = result;
+        result += columns;
+      }
+      addScaledRows(sums, columns, scales, lists, matrix.data(), depth);
     }
   }
 }

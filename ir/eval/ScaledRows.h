@@ -14,11 +14,16 @@
 
 namespace sinter::ir {
 
-/// sums[j] += scales[0] * rows[j] + scales[1] * rows[size + j] + ..., for j <
-/// size and `count` rows. Integers wrap around.
-void addScaledRows(double *sums, int64_t size, const double *scales,
+/// The lists of scales that share the reading of a row.
+inline constexpr int64_t kScaleLists = 4;
+
+/// sums[l][j] += scales[l][0] * rows[j] + scales[l][1] * rows[size + j] + ...,
+/// for j < size, `count` rows and `lists` <= kScaleLists. Integers wrap around.
+void addScaledRows(double *const *sums, int64_t size,
+                   const double *const *scales, int64_t lists,
                    const double *rows, int64_t count);
-void addScaledRows(uint64_t *sums, int64_t size, const uint64_t *scales,
+void addScaledRows(uint64_t *const *sums, int64_t size,
+                   const uint64_t *const *scales, int64_t lists,
                    const uint64_t *rows, int64_t count);
 
 } // namespace sinter::ir
