@@ -234,6 +234,7 @@ TEST_CASE(
                                         "log-stats",
                                         "tensorboard",
                                         "profile",
+                                        "json",
                                         "trace-events",
                                         "quiet",
                                         "v",
