@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace sinter::compiler {
 
@@ -49,6 +51,12 @@ std::string shown(llvm::StringRef name, size_t limit) {
 
 std::string quoted(llvm::StringRef name, size_t limit) {
   return "'" + shown(name, limit) + "'";
+}
+
+std::string shortNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
+  return text;
 }
 
 std::string shownShape(llvm::ArrayRef<int64_t> shape) {

@@ -24,6 +24,8 @@ std::string shown(llvm::StringRef name, size_t limit = 96);
 std::string quoted(llvm::StringRef name, size_t limit = 96);
 /// "[2, 3, 4]".
 std::string shownShape(llvm::ArrayRef<int64_t> shape);
+/// Three significant digits: "0.25", "1.53e-07", "0".
+std::string shortNumber(double value);
 /// `name` with everything but letters, digits and '_' replaced by '_', not
 /// starting with a digit, at most 64 bytes; `fallback` if nothing is left.
 std::string identifier(llvm::StringRef name, llvm::StringRef fallback);

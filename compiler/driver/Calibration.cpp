@@ -6,6 +6,7 @@
 #include "compiler/driver/Calibration.h"
 
 #include "compiler/Phases.h"
+#include "compiler/base/Text.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/HostProgram.h"
 #include "compiler/driver/RangeProbes.h"
@@ -39,19 +40,14 @@ constexpr double kMostLost = 1.0 / 256;
 constexpr double kScales[] = {65536, 1048576, 4096,      16777216,
                               256,   16,      268435456, 1};
 
-std::string number(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
-  return text;
-}
-
 /// Why a value with this range must not be rounded to fp16; "" if it may.
 std::string riskOf(const ValueRange16 &range) {
   if (!(range.largest * kHeadroom <= kLargestHalf))
-    return "reach " + number(range.largest) + ", fp16 ends at 65504";
+    return "reach " + shortNumber(range.largest) + ", fp16 ends at 65504";
   if (range.sum > 0 && !(range.lost <= kMostLost * range.sum))
-    return "reach " + number(range.largest) + " only, of which fp16 loses " +
-           number(100 * range.lost / range.sum) + " %";
+    return "reach " + shortNumber(range.largest) +
+           " only, of which fp16 loses " +
+           shortNumber(100 * range.lost / range.sum) + " %";
   return "";
 }
 
@@ -155,8 +151,9 @@ private:
         fewest = atRisk;
       }
     }
-    std::string at =
-        scales[best] > 0 ? " at a loss scale of " + number(scales[best]) : "";
+    std::string at = scales[best] > 0
+                         ? " at a loss scale of " + shortNumber(scales[best])
+                         : "";
     llvm::StringSet<> seen;
     auto add = [&](const std::string &key, const std::string &reason) {
       if (seen.insert(key).second)

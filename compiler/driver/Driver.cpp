@@ -41,13 +41,6 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-using Clock = std::chrono::steady_clock;
-
-static double millisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
-      .count();
-}
-
 static mlir::DialectRegistry makeRegistry() {
   mlir::DialectRegistry registry;
   registerDialects(registry);
@@ -272,7 +265,7 @@ bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
-  Clock::time_point begin = Clock::now();
+  auto begin = std::chrono::steady_clock::now();
   trace_.reset();
   const bool writesTrace = !options.trace.empty() && state.writesFiles;
   const bool wantsTrace = writesTrace || keepsTrace;
@@ -291,7 +284,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
   });
   if (ExitCode code = importPhase(last))
     return code;
-  times.addPhase("import", millisecondsSince(begin));
+  times.addPhaseSince("import", begin);
   PhaseContext phases{options,         *target, devices,
                       memoryReserves_, state,   model->isModule()};
 

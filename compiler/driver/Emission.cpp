@@ -23,13 +23,6 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-using Clock = std::chrono::steady_clock;
-
-static double millisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
-      .count();
-}
-
 mlir::FailureOr<passes::TargetCode>
 Compilation::kernelText(passes::CodeForm form) {
   passes::CodeGenOptions codeGen;
@@ -63,7 +56,7 @@ ExitCode Compilation::describeExport(ArtifactInfo &info) {
 
 ExitCode Compilation::emit(CompiledProgram &program,
                            llvm::ArrayRef<std::string> others) {
-  Clock::time_point begin = Clock::now();
+  auto begin = std::chrono::steady_clock::now();
   passes::CodeGenOptions codeGen;
   codeGen.threads = pool_.getMaxConcurrency();
   codeGen.optLevel = options.optLevel;
@@ -94,7 +87,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
     program = std::move(*first);
     result = mlir::success();
   }
-  times.addPhase("kernels", millisecondsSince(begin));
+  times.addPhaseSince("kernels", begin);
   bool isDefect = failed(result) && !(*module_)->hasAttr(passes::kFailureAttr);
   diagnostics_->settle(isDefect ? "kernels" : "");
   if (succeeded(result) && ownDecisions_ && !state.isTrial)

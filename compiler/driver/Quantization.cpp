@@ -21,7 +21,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 #include <cmath>
 #include <limits>
@@ -34,12 +33,6 @@ namespace {
 
 /// Most nodes or outputs that a message names.
 constexpr size_t kNamed = 3;
-
-std::string number(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
-  return text;
-}
 
 /// One contraction of floats, and the tensor that its input has the elements
 /// of.
@@ -313,10 +306,10 @@ private:
     }
     errors = std::move(best);
     for (size_t i : llvm::ArrayRef(order).take_front(enough))
-      contractions[i].reason = "error=" + number(options.quantize.error) +
+      contractions[i].reason = "error=" + shortNumber(options.quantize.error) +
                                ": quantised, its result has the relative rms "
                                "error " +
-                               number(errorOf(i));
+                               shortNumber(errorOf(i));
     return kExitDone;
   }
 

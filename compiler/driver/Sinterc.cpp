@@ -118,9 +118,7 @@ static ExitCode linkBinary(const Options &options, Compilation &compilation,
     if (ExitCode code = report(options, problem, kExitUsage))
       return code;
   }
-  std::chrono::duration<double, std::milli> time =
-      std::chrono::steady_clock::now() - begin;
-  compilation.times.addPhase("binary", time.count());
+  compilation.times.addPhaseSince("binary", begin);
   if (options.lockfile.empty())
     return kExitDone;
   return report(

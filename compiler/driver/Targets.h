@@ -24,7 +24,7 @@ namespace sinter::compiler {
 struct TargetFactory {
   passes::DeviceKind kind;
   std::string description; // one line for --list-devices
-  /// Null if there is no target for `options`; `error` says why.
+  /// Returns null and sets `error` if `options` are not valid for this kind.
   std::function<std::unique_ptr<passes::Target>(const Options &options,
                                                 std::string &error)>
       create;

@@ -9,6 +9,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,6 +23,12 @@ class TimeReport {
 public:
   void addPhase(llvm::StringRef phase, double milliseconds) {
     phases_.emplace_back(phase.str(), milliseconds);
+  }
+  void addPhaseSince(llvm::StringRef phase,
+                     std::chrono::steady_clock::time_point begin) {
+    std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - begin;
+    addPhase(phase, time.count());
   }
   /// Measures the passes of `pm`, which belong to `phase`. `this` must outlive
   /// it.

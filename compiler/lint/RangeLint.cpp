@@ -5,12 +5,12 @@
 // Warns only about ranges that are known for certain.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/lint/Lints.h"
 #include "ir/Dialect.h"
 #include "ir/Intervals.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -21,12 +21,6 @@ using namespace sinter::compiler;
 namespace {
 
 constexpr double kLargestHalf = 65504;
-
-std::string textOf(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
-  return text;
-}
 
 } // namespace
 
@@ -53,8 +47,8 @@ void compiler::findNarrowRanges(const LintContext &context, LintReport report) {
       }
       if (isa<ir::CastOp>(op) && range.isKnown() &&
           (range.low < -kLargestHalf || range.high > kLargestHalf))
-        report(op.getLoc(), "values from " + textOf(range.low) + " to " +
-                                textOf(range.high) +
+        report(op.getLoc(), "values from " + shortNumber(range.low) + " to " +
+                                shortNumber(range.high) +
                                 " may be too large for fp16, whose largest "
                                 "number is 65504; --keep-fp32=REGEX keeps the "
                                 "node in fp32");

@@ -18,7 +18,6 @@
 #include "compiler/verify/NumericCheck.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <chrono>
@@ -115,13 +114,6 @@ static void bindSizes(const SourceModel &model, const GivenArrays &given,
   }
 }
 
-/// "1e-07"; "0" for nothing.
-static std::string number(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
-  return text;
-}
-
 /// Names that are joined by commas, as a list.
 static llvm::json::Array nodeList(StringRef joined) {
   llvm::SmallVector<StringRef> names;
@@ -154,8 +146,8 @@ public:
                  << " phases that change the program";
     if (check.numGradients())
       llvm::outs() << ", " << check.numGradients() << " gradient rules";
-    llvm::outs() << "; the largest error is " << number(check.largestRatio())
-                 << " of its bound";
+    llvm::outs() << "; the largest error is "
+                 << shortNumber(check.largestRatio()) << " of its bound";
     if (check.largestRatio() > 0)
       llvm::outs() << ", after " << check.largestAfter();
     llvm::outs() << "\n";
@@ -173,7 +165,7 @@ public:
       return;
     llvm::outs() << device.numCommands()
                  << " commands on the device; the largest error is "
-                 << number(device.largestRatio()) << " of its bound";
+                 << shortNumber(device.largestRatio()) << " of its bound";
     if (device.largestRatio() > 0)
       llvm::outs() << ", of " << shown(device.largestAt());
     llvm::outs() << "\n";
@@ -201,7 +193,7 @@ public:
       return;
     llvm::outs() << shown(path) << ": keeps " << plan.numKept
                  << " ops in float32; with it results are off by up to "
-                 << number(plan.error)
+                 << shortNumber(plan.error)
                  << (plan.isWhole ? "; nothing is left in 16 bits\n" : "\n");
   }
 

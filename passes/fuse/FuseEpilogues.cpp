@@ -20,7 +20,7 @@
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
-#include "passes/QuantisedPostOps.h"
+#include "passes/QuantizedPostOps.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"

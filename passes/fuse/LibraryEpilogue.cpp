@@ -16,7 +16,7 @@
 #include "ir/Build.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
-#include "passes/QuantisedPostOps.h"
+#include "passes/QuantizedPostOps.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/EpilogueStep.h"
 #include "passes/fuse/Fusion.h"
@@ -102,7 +102,7 @@ public:
 
   Epilogue run() {
     if (multipliesBytes(contraction))
-      return runQuantised();
+      return runQuantized();
     note();
     if (ir::tensorType(result).getElementType().isF32() &&
         !isa<ir::ConvFilterGradOp>(contraction)) {
@@ -124,10 +124,10 @@ public:
 private:
   /// The epilogue of 8-bit integers. It ends with int32, or with what follows
   /// dequantize.
-  Epilogue runQuantised() {
+  Epilogue runQuantized() {
     note();
     bool isFloat = false;
-    while (std::optional<QuantisedPostOp> next = matchQuantisedPostOp(
+    while (std::optional<QuantizedPostOp> next = matchQuantizedPostOp(
                result, contraction, /*makesVectors=*/true)) {
       if (!apply(next->postOp))
         break;

@@ -25,8 +25,8 @@ namespace sinter::passes {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITES
 #include "passes/Passes.h.inc"
 
-/// A cast of an operand or result of a composite is no part of it. It gets the
-/// nodes of the ops that read it, or of the one that it rounds.
+/// Casts around a composite do not belong to it. Each gets the nodes of the ops
+/// that read it, or of the op whose result it rounds.
 static void locateCasts(ArrayRef<CastOp> casts) {
   for (CastOp cast : llvm::reverse(casts)) {
     auto width = [](Value value) {

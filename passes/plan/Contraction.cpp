@@ -6,7 +6,7 @@
 #include "passes/plan/Contraction.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
-#include "passes/QuantisedPostOps.h"
+#include "passes/QuantizedPostOps.h"
 #include "passes/fuse/FusionInfo.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -141,7 +141,7 @@ LogicalResult Call::takeApart() {
     return error() << "it has no contraction";
   Value value = contraction->getResult(0);
   if (multipliesBytes(contraction))
-    while (std::optional<QuantisedPostOp> next = matchQuantisedPostOp(
+    while (std::optional<QuantizedPostOp> next = matchQuantizedPostOp(
                value, contraction, /*makesVectors=*/false)) {
       steps.push_back({next->members.back(), {}, 0, next->postOp});
       value = next->result();

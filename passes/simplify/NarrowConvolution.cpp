@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
-#include "passes/QuantisedPostOps.h"
-#include "passes/simplify/QuantisedValue.h"
+#include "passes/QuantizedPostOps.h"
+#include "passes/simplify/QuantizedValue.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -57,7 +57,7 @@ private:
   ConvOp conv;
   OpBuilder builder;
   ValueBuilder b;
-  QuantisedReader reader;
+  QuantizedReader reader;
 };
 
 } // namespace
@@ -125,7 +125,7 @@ Value ConvNarrowing::run(StringRef &reason) {
              "filter for each channel";
     return {};
   }
-  std::optional<Quantised> input = reader.read(conv.getInput()),
+  std::optional<Quantized> input = reader.read(conv.getInput()),
                            filter = input ? reader.read(conv.getFilter())
                                           : std::nullopt;
   if (!filter) {

@@ -17,7 +17,7 @@
 #include "ir/Remarks.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
-#include "passes/simplify/QuantisedValue.h"
+#include "passes/simplify/QuantizedValue.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -54,7 +54,7 @@ private:
   DotGeneralOp dot;
   OpBuilder builder;
   ValueBuilder b;
-  QuantisedReader reader;
+  QuantizedReader reader;
 };
 
 } // namespace
@@ -103,7 +103,7 @@ Value Narrowing::product(Value lhs, Value rhs) {
 Value Narrowing::run(StringRef &reason) {
   Type element = tensorType(dot.getLhs()).getElementType();
   const bool isFloat = element.isF32();
-  std::optional<Quantised> lhs = reader.read(dot.getLhs()),
+  std::optional<Quantized> lhs = reader.read(dot.getLhs()),
                            rhs = lhs ? reader.read(dot.getRhs()) : std::nullopt;
   if (!rhs) {
     reason = "an operand is not quantised to 8 bits";

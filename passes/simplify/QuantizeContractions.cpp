@@ -203,7 +203,7 @@ private:
         if (found.reason.empty() && kept.contains(entry.key()))
           entry.reason = kept[entry.key()];
         else if (found.reason.empty() && range == ranges.end())
-          entry.reason = "there is no range for its input";
+          entry.reason = "calibration has no range of its input";
         if (!entry.reason.empty() || range == ranges.end()) {
           remark(kPass, "kept", found.op->getLoc(), entry.reason);
           ranges.erase(entry.key());

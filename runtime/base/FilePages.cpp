@@ -41,7 +41,7 @@ void rt::releaseFilePages(std::span<const uint8_t> bytes) {
   if (range.begin >= range.end)
     return;
   dl_iterate_phdr(findSegment, &range);
-  // A private mapping that nobody wrote to: its pages are those of the file.
+  // Read-only pages are unchanged, so the file still has their contents.
   if (range.isReadOnlyFile)
     madvise(reinterpret_cast<void *>(range.begin), range.end - range.begin,
             MADV_DONTNEED);

@@ -54,51 +54,73 @@ static rt::Status readRows(const compiler::CalibrationData &data,
   return reader.ok() ? fillBatch(*reader, 0, buffers) : reader.status();
 }
 
-/// Runs the program once.
-static rt::Status runOnce(Runner &runner,
-                          const std::vector<const void *> &inputs,
-                          std::vector<std::vector<char>> &results) {
-  std::vector<void *> addresses;
-  for (const sinter_tensor_desc &desc : runner.outputs())
-    results.emplace_back(desc.sizeBytes);
-  for (std::vector<char> &bytes : results)
-    addresses.push_back(bytes.data());
-  return runner.run(inputs.data(), addresses.data());
-}
+namespace {
+
+/// A loaded program with memory for its inputs.
+class LoadedProgram {
+public:
+  rt::Status load(const sinter_artifact &artifact) {
+    rt::DeviceOptions options;
+    auto loaded = runArtifact(artifact, "cpu", options);
+    if (!loaded.ok())
+      return loaded.status();
+    runner_ = std::move(*loaded);
+    for (const sinter_tensor_desc &desc : runner_->inputs()) {
+      auto tensor = HostTensor::zeros(desc);
+      if (!tensor.ok())
+        return tensor.status();
+      descs.push_back(desc);
+      inputs.push_back(std::move(*tensor));
+    }
+    return {};
+  }
+
+  /// Runs it once; `results` get the bytes of its outputs.
+  rt::Status run(std::vector<std::vector<char>> &results) {
+    std::vector<const void *> from;
+    std::vector<void *> to;
+    for (const auto &input : inputs)
+      from.push_back(input->bytes.data());
+    for (const sinter_tensor_desc &desc : runner_->outputs())
+      results.emplace_back(desc.sizeBytes);
+    for (std::vector<char> &bytes : results)
+      to.push_back(bytes.data());
+    return runner_->run(from.data(), to.data());
+  }
+
+  std::vector<sinter_tensor_desc> descs; // of the inputs
+  HostTensors inputs;
+
+private:
+  std::unique_ptr<Runner> runner_;
+};
+
+} // namespace
 
 std::string
 tools::runOnFirstRows(const sinter_artifact &artifact,
                       const compiler::CalibrationData &data,
                       llvm::ArrayRef<compiler::GivenInputs> runs,
                       std::vector<std::vector<std::vector<char>>> &outputs) {
-  rt::DeviceOptions options;
-  auto runner = runArtifact(artifact, "cpu", options);
-  if (!runner.ok())
-    return runner.status().message();
-  HostTensors tensors;
+  LoadedProgram program;
+  if (rt::Status status = program.load(artifact); !status.ok())
+    return status.message();
   std::vector<sinter_tensor_desc> fromData;
   std::vector<void *> buffers;
-  std::vector<const void *> inputs;
-  for (const sinter_tensor_desc &desc : (*runner)->inputs()) {
-    auto tensor = HostTensor::zeros(desc);
-    if (!tensor.ok())
-      return tensor.status().message();
-    inputs.push_back((*tensor)->bytes.data());
+  for (auto [desc, input] : llvm::zip_equal(program.descs, program.inputs))
     if (!runs.front().contains(desc.name)) {
       fromData.push_back(desc);
-      buffers.push_back((*tensor)->bytes.data());
+      buffers.push_back(input->bytes.data());
     }
-    tensors.push_back(std::move(*tensor));
-  }
   if (rt::Status status = readRows(data, fromData, buffers); !status.ok())
     return status.message();
   for (const compiler::GivenInputs &given : runs) {
-    for (const auto &tensor : tensors)
+    for (const auto &tensor : program.inputs)
       if (auto found = given.find(tensor->name); found != given.end())
         std::memcpy(
             tensor->bytes.data(), found->second.data(),
             std::min<size_t>(found->second.size(), tensor->bytes.sizeBytes()));
-    rt::Status status = runOnce(**runner, inputs, outputs.emplace_back());
+    rt::Status status = program.run(outputs.emplace_back());
     if (!status.ok())
       return status.message();
   }
@@ -109,26 +131,15 @@ std::string tools::runOnAllRows(
     const sinter_artifact &artifact, const compiler::CalibrationData &data,
     llvm::function_ref<std::string(llvm::ArrayRef<std::vector<char>>)> take,
     compiler::BatchRows &rows) {
-  rt::DeviceOptions options;
-  auto runner = runArtifact(artifact, "cpu", options);
-  if (!runner.ok())
-    return runner.status().message();
-  HostTensors tensors;
-  std::vector<sinter_tensor_desc> descs;
-  std::vector<void *> buffers;
-  std::vector<const void *> inputs;
-  for (const sinter_tensor_desc &desc : (*runner)->inputs()) {
-    auto tensor = HostTensor::zeros(desc);
-    if (!tensor.ok())
-      return tensor.status().message();
-    buffers.push_back((*tensor)->bytes.data());
-    inputs.push_back(buffers.back());
-    descs.push_back(desc);
-    tensors.push_back(std::move(*tensor));
-  }
-  if (descs.empty())
+  LoadedProgram program;
+  if (rt::Status status = program.load(artifact); !status.ok())
+    return status.message();
+  if (program.descs.empty())
     return "the model has no input that could take the data";
-  auto reader = openRows(data, descs);
+  std::vector<void *> buffers;
+  for (const auto &input : program.inputs)
+    buffers.push_back(input->bytes.data());
+  auto reader = openRows(data, program.descs);
   if (!reader.ok())
     return reader.status().message();
   const int64_t batches = reader->rows() / reader->batch();
@@ -136,7 +147,7 @@ std::string tools::runOnAllRows(
     std::vector<std::vector<char>> results;
     rt::Status status = fillBatch(*reader, batch, buffers);
     if (status.ok())
-      status = runOnce(**runner, inputs, results);
+      status = program.run(results);
     if (!status.ok())
       return status.message();
     if (std::string wrong = take(results); !wrong.empty())

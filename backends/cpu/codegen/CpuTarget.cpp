@@ -6,7 +6,7 @@
 #include "backends/cpu/codegen/CpuTarget.h"
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
-#include "passes/QuantisedPostOps.h"
+#include "passes/QuantizedPostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "runtime/base/RecordedCpus.h"
 

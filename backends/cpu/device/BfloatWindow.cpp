@@ -64,11 +64,7 @@ public:
 
   std::string description() const override {
     return "conv of bf16 by " + std::string(nameOf(bfloatUnit())) + ", " +
-           std::to_string(plan_.rows) + " rows of " +
-           std::to_string(shape_.batch) + " images" +
-           (hasConstantB() ? ", filter packed at load"
-                           : ", filter packed in each run") +
-           (plan_.isCopied ? ", input copied" : "");
+           plan_.text(shape_.batch, hasConstantB());
   }
 
 private:

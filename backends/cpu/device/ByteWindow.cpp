@@ -52,11 +52,7 @@ public:
 
   std::string description() const override {
     return std::string("conv of 8 bits by ") + nameOf(unit()) + ", " +
-           std::to_string(plan_.rows) + " rows of " +
-           std::to_string(shape_.batch) + " images" +
-           (hasConstantB() ? ", filter packed at load"
-                           : ", filter packed in each run") +
-           (plan_.isCopied ? ", input copied" : "");
+           plan_.text(shape_.batch, hasConstantB());
   }
 
 private:

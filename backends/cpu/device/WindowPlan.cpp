@@ -47,6 +47,13 @@ WindowPlan::WindowPlan(const ConvShape &shape, int64_t channels,
   rows = (shape.dims[0].out - 1) * x.points + outColumns;
 }
 
+std::string WindowPlan::text(int64_t images, bool hasConstantFilter) const {
+  return std::to_string(rows) + " rows of " + std::to_string(images) +
+         " images, filter packed " +
+         (hasConstantFilter ? "at load" : "in each run") +
+         (isCopied ? ", input copied" : "");
+}
+
 std::vector<int64_t> WindowPlan::parts() const {
   std::vector<int64_t> parts;
   for (const PlaneDim::Tap &row : y.taps)

@@ -22,6 +22,7 @@
 #include "backends/cpu/device/ConvPlan.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace sinter::cpu {
@@ -63,6 +64,8 @@ struct WindowPlan {
         yPlane * static_cast<int64_t>(x.remainders.size()) + xPlane;
     return ((plane * y.points + row) * x.points + column) * elements;
   }
+  /// "300 rows of 2 images, filter packed at load, input copied".
+  std::string text(int64_t images, bool hasConstantFilter) const;
   /// Where each part of a row begins.
   std::vector<int64_t> parts() const;
   /// The lines of the copy, which are its units, and its elements.

@@ -1,4 +1,4 @@
-//===- QuantisedPostOps.h - what follows 8-bit contractions -----*- C++ -*-===//
+//===- QuantizedPostOps.h - what follows 8-bit contractions -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,8 +7,8 @@
 // for several ops.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_PASSES_QUANTISEDPOSTOPS_H
-#define SINTER_PASSES_QUANTISEDPOSTOPS_H
+#ifndef SINTER_PASSES_QUANTIZEDPOSTOPS_H
+#define SINTER_PASSES_QUANTIZEDPOSTOPS_H
 
 #include "passes/PostOps.h"
 
@@ -23,7 +23,7 @@ bool multipliesBytes(mlir::Operation *op);
 bool hasByteWindow(ir::ConvOp conv);
 
 /// A post-op and the ops that it stands for.
-struct QuantisedPostOp {
+struct QuantizedPostOp {
   PostOp postOp;
   /// In the order of the chain; the last one has the result. Constants and
   /// broadcasts among them may have other users.
@@ -36,10 +36,10 @@ struct QuantisedPostOp {
 /// there is none. `value` is the result of the contraction or of the post-op
 /// before. What the post-op reads is a broadcast of a vector along the columns
 /// or channels. `makesVectors`: a splat in its place becomes such a broadcast.
-std::optional<QuantisedPostOp>
-matchQuantisedPostOp(mlir::Value value, mlir::Operation *contraction,
+std::optional<QuantizedPostOp>
+matchQuantizedPostOp(mlir::Value value, mlir::Operation *contraction,
                      bool makesVectors);
 
 } // namespace sinter::passes
 
-#endif // SINTER_PASSES_QUANTISEDPOSTOPS_H
+#endif // SINTER_PASSES_QUANTIZEDPOSTOPS_H

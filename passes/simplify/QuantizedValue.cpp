@@ -1,9 +1,9 @@
-//===- QuantisedValue.cpp - values that stand for 8-bit codes -------------===//
+//===- QuantizedValue.cpp - values that stand for 8-bit codes -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/simplify/QuantisedValue.h"
+#include "passes/simplify/QuantizedValue.h"
 #include "ir/Tensor.h"
 #include "passes/OpClasses.h"
 
@@ -64,7 +64,7 @@ std::optional<Range> rangeOf(Value value) {
 } // namespace
 
 /// A constant of int32 whose elements fit 8 bits, perhaps less a zero point.
-std::optional<Quantised> QuantisedReader::constantOf(Value value) const {
+std::optional<Quantized> QuantizedReader::constantOf(Value value) const {
   std::optional<Tensor> tensor = constantIntegers(value);
   if (!tensor || !tensor->type().getElementType().isSignlessInteger(32))
     return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<Quantised> QuantisedReader::constantOf(Value value) const {
     code = number - zero;
   OpBuilder at(value.getDefiningOp());
   Value narrow = at.create<ConstantOp>(value.getLoc(), codes.toAttr("codes"));
-  return Quantised{narrow,
+  return Quantized{narrow,
                    zero ? b.splat(tensor->type(), static_cast<double>(-zero))
                         : Value(),
                    {}};
@@ -91,10 +91,10 @@ std::optional<Quantised> QuantisedReader::constantOf(Value value) const {
 
 /// The parts of a transposed value, transposed.
 template <class Parts>
-std::optional<Quantised> QuantisedReader::throughTranspose(Value value,
+std::optional<Quantized> QuantizedReader::throughTranspose(Value value,
                                                            Parts parts) const {
   auto transpose = value.getDefiningOp<TransposeOp>();
-  std::optional<Quantised> from =
+  std::optional<Quantized> from =
       transpose ? parts(transpose.getX()) : std::nullopt;
   if (!from)
     return std::nullopt;
@@ -105,24 +105,24 @@ std::optional<Quantised> QuantisedReader::throughTranspose(Value value,
 }
 
 /// Of int32: cast(codes), or cast(codes) - zero.
-std::optional<Quantised> QuantisedReader::integersOf(Value value) const {
+std::optional<Quantized> QuantizedReader::integersOf(Value value) const {
   if (Value codes = widenedBytes(value))
-    return Quantised{codes, {}, {}};
+    return Quantized{codes, {}, {}};
   if (auto difference = value.getDefiningOp<SubOp>()) {
     Value codes = widenedBytes(difference.getLhs());
     if (!codes)
       return std::nullopt;
     std::optional<Range> zero = rangeOf(difference.getRhs());
     bool isZero = zero && zero->least == 0 && zero->greatest == 0;
-    return Quantised{codes, isZero ? Value() : difference.getRhs(), {}};
+    return Quantized{codes, isZero ? Value() : difference.getRhs(), {}};
   }
-  if (std::optional<Quantised> constant = constantOf(value))
+  if (std::optional<Quantized> constant = constantOf(value))
     return constant;
   return throughTranspose(value, [&](Value x) { return integersOf(x); });
 }
 
 /// Of float32: cast(integers) * scale.
-std::optional<Quantised> QuantisedReader::floatsOf(Value value) const {
+std::optional<Quantized> QuantizedReader::floatsOf(Value value) const {
   auto product = value.getDefiningOp<MulOp>();
   if (!product)
     return throughTranspose(value, [&](Value x) { return floatsOf(x); });
@@ -130,9 +130,9 @@ std::optional<Quantised> QuantisedReader::floatsOf(Value value) const {
   if (!cast)
     return std::nullopt;
   auto from = dyn_cast<IntegerType>(cast.getX().getType().getElementType());
-  std::optional<Quantised> parts;
+  std::optional<Quantized> parts;
   if (from && from.getWidth() == 8)
-    parts = Quantised{cast.getX(), {}, {}};
+    parts = Quantized{cast.getX(), {}, {}};
   else if (from && from.isSignlessInteger(32))
     parts = integersOf(cast.getX());
   if (parts)
@@ -141,7 +141,7 @@ std::optional<Quantised> QuantisedReader::floatsOf(Value value) const {
 }
 
 /// `value` without `dims`, along which it must not vary; null if it may.
-Value QuantisedReader::withoutDims(Value value, ArrayRef<int64_t> dims) const {
+Value QuantizedReader::withoutDims(Value value, ArrayRef<int64_t> dims) const {
   RankedTensorType type = tensorType(value);
   RankedTensorType kept = withShape(type, dropDims(type.getShape(), dims));
   if (SplatElementsAttr splat; matchPattern(value, m_Constant(&splat)))
@@ -180,14 +180,14 @@ Value QuantisedReader::withoutDims(Value value, ArrayRef<int64_t> dims) const {
   return b.broadcast(b.reshape(broadcast.getX(), shape), kept.getShape(), to);
 }
 
-std::optional<Quantised> QuantisedReader::read(Value value) const {
+std::optional<Quantized> QuantizedReader::read(Value value) const {
   return tensorType(value).getElementType().isF32() ? floatsOf(value)
                                                     : integersOf(value);
 }
 
-bool sumsFit(const Quantised &lhs, const Quantised &rhs, double terms) {
+bool sumsFit(const Quantized &lhs, const Quantized &rhs, double terms) {
   double most = terms;
-  for (const Quantised &side : {lhs, rhs}) {
+  for (const Quantized &side : {lhs, rhs}) {
     Range codes = *rangeOf(side.codes);
     std::optional<Range> zero =
         side.zero ? rangeOf(side.zero) : std::optional(Range{0, 0});

@@ -1,9 +1,9 @@
-//===- QuantisedPostOps.cpp - what follows 8-bit contractions -------------===//
+//===- QuantizedPostOps.cpp - what follows 8-bit contractions -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/QuantisedPostOps.h"
+#include "passes/QuantizedPostOps.h"
 #include "ir/Build.h"
 #include "passes/OpClasses.h"
 
@@ -33,12 +33,12 @@ public:
   Matcher(Operation *contraction, bool makesVectors)
       : contraction(contraction), makesVectors(makesVectors) {}
 
-  std::optional<QuantisedPostOp> match(Value value);
+  std::optional<QuantizedPostOp> match(Value value);
 
 private:
-  std::optional<QuantisedPostOp> dequantize(ir::CastOp cast);
-  std::optional<QuantisedPostOp> quantize(Value value);
-  std::optional<QuantisedPostOp> withVector(PostOpKind kind, Operation *op,
+  std::optional<QuantizedPostOp> dequantize(ir::CastOp cast);
+  std::optional<QuantizedPostOp> quantize(Value value);
+  std::optional<QuantizedPostOp> withVector(PostOpKind kind, Operation *op,
                                             Value operand, Members members);
   ir::BroadcastOp vectorAlongColumns(Operation *op, Value operand);
 
@@ -115,7 +115,7 @@ ir::BroadcastOp Matcher::vectorAlongColumns(Operation *op, Value operand) {
 }
 
 /// The post-op `op`, which reads `operand`. `members` come before its operand.
-std::optional<QuantisedPostOp> Matcher::withVector(PostOpKind kind,
+std::optional<QuantizedPostOp> Matcher::withVector(PostOpKind kind,
                                                    Operation *op, Value operand,
                                                    Members members) {
   ir::BroadcastOp vector = vectorAlongColumns(op, operand);
@@ -123,11 +123,11 @@ std::optional<QuantisedPostOp> Matcher::withVector(PostOpKind kind,
     return std::nullopt;
   op->replaceUsesOfWith(operand, vector);
   members.append({vector, op});
-  return QuantisedPostOp{{kind, vector.getX(), {}}, std::move(members)};
+  return QuantizedPostOp{{kind, vector.getX(), {}}, std::move(members)};
 }
 
 // Pattern: cast(x) * scales
-std::optional<QuantisedPostOp> Matcher::dequantize(ir::CastOp cast) {
+std::optional<QuantizedPostOp> Matcher::dequantize(ir::CastOp cast) {
   auto product = dyn_cast_or_null<ir::MulOp>(onlyUser(cast.getResult()));
   Value scales = product ? besides(product, cast.getResult()) : Value();
   if (!cast.getType().getElementType().isF32() || !scales)
@@ -138,7 +138,7 @@ std::optional<QuantisedPostOp> Matcher::dequantize(ir::CastOp cast) {
 // Pattern: cast(clip(round(x / scale) + zero point)), with the bounds of the
 // cast's 8-bit type; without a division the scale is 1, without an addition the
 // zero point 0
-std::optional<QuantisedPostOp> Matcher::quantize(Value value) {
+std::optional<QuantizedPostOp> Matcher::quantize(Value value) {
   Chain chain(value);
   const float scale = chain.takeNumber<ir::DivOp>().value_or(1);
   if (!chain.take<ir::RoundOp>())
@@ -159,12 +159,12 @@ std::optional<QuantisedPostOp> Matcher::quantize(Value value) {
   auto number = [&](float x) {
     return FloatAttr::get(Float32Type::get(cast.getContext()), x);
   };
-  return QuantisedPostOp{
+  return QuantizedPostOp{
       {PostOpKind::quantize, {}, number(scale), number(zero)},
       std::move(chain.members)};
 }
 
-std::optional<QuantisedPostOp> Matcher::match(Value value) {
+std::optional<QuantizedPostOp> Matcher::match(Value value) {
   Operation *user = onlyUser(value);
   if (!user || user->getNumResults() != 1)
     return std::nullopt;
@@ -173,7 +173,7 @@ std::optional<QuantisedPostOp> Matcher::match(Value value) {
       if (auto bias = withVector(PostOpKind::bias, add, other, {}))
         return bias;
   if (auto relu = dyn_cast<ir::ReluOp>(user))
-    return QuantisedPostOp{{PostOpKind::relu, {}, {}}, {relu}};
+    return QuantizedPostOp{{PostOpKind::relu, {}, {}}, {relu}};
   Type element = ir::tensorType(value).getElementType();
   if (auto cast = dyn_cast<ir::CastOp>(user))
     return element.isSignlessInteger(32) ? dequantize(cast) : std::nullopt;
@@ -196,8 +196,8 @@ bool hasByteWindow(ir::ConvOp conv) {
           filter[2] * filter[3] <= maxPoints);
 }
 
-std::optional<QuantisedPostOp>
-matchQuantisedPostOp(Value value, Operation *contraction, bool makesVectors) {
+std::optional<QuantizedPostOp>
+matchQuantizedPostOp(Value value, Operation *contraction, bool makesVectors) {
   return Matcher(contraction, makesVectors).match(value);
 }
 
