@@ -13,6 +13,9 @@
 
 #include "ir/Locations.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringSet.h"
+
 #include <vector>
 
 namespace sinter::ir {
@@ -64,26 +67,36 @@ inline bool isOfStep(mlir::FusedLoc location) {
   return what && what.getValue() == kStep;
 }
 
-/// Adds the names in `location`, in order. The gradient of a gradient is a
-/// gradient. `isPart`: the names in it are those of parts of the step.
-inline void collectProvenance(mlir::Location location,
-                              std::vector<std::string> &names,
-                              bool isGradient = false, bool isPart = false) {
+/// Calls `visit` for each name in `location`, in order. The gradient of a
+/// gradient is a gradient. `isPart`: the names in it are those of parts of the
+/// step.
+inline void visitProvenance(mlir::Location location,
+                            llvm::function_ref<void(std::string)> visit,
+                            bool isGradient = false, bool isPart = false) {
   if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
     llvm::StringRef own = name.getName();
     std::string text = isPart ? partName(own) : nodeName(own);
-    if (isGradient)
-      text = gradientName(text);
-    if (!llvm::is_contained(names, text))
-      names.push_back(std::move(text));
+    visit(isGradient ? gradientName(text) : std::move(text));
   } else if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location)) {
     if (!isOfInitializer(fused))
       for (mlir::Location part : fused.getLocations())
-        collectProvenance(part, names, isGradient || isOfGradient(fused),
-                          isPart || isOfStep(fused));
+        visitProvenance(part, visit, isGradient || isOfGradient(fused),
+                        isPart || isOfStep(fused));
   } else if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location)) {
-    collectProvenance(call.getCallee(), names, isGradient, isPart);
+    visitProvenance(call.getCallee(), visit, isGradient, isPart);
   }
+}
+
+/// Adds the names in `location` that `names` does not have, in order.
+inline void collectProvenance(mlir::Location location,
+                              std::vector<std::string> &names) {
+  llvm::StringSet<> known;
+  for (const std::string &name : names)
+    known.insert(name);
+  visitProvenance(location, [&](std::string name) {
+    if (known.insert(name).second)
+      names.push_back(std::move(name));
+  });
 }
 
 /// The distinct names joined by commas; "" if there is none.

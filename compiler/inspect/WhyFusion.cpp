@@ -58,14 +58,17 @@ void WhyIndex::settlePairs() {
       for (size_t command : holders[left.front()])
         if (std::ranges::includes(commands_[command].ops, left))
           commands.insert(command);
+      if (!commands.empty())
+        return;
       // A kernel that was divided: rematerialization divides the updates.
-      if (commands.empty())
-        for (unsigned op : left)
-          for (size_t command : holders[op])
-            if (std::ranges::includes(ops, commands_[command].ops)) {
-              commands.insert(command);
-              parts.insert(command);
-            }
+      llvm::SetVector<size_t> candidates;
+      for (unsigned op : left)
+        candidates.insert(holders[op].begin(), holders[op].end());
+      for (size_t command : candidates)
+        if (std::ranges::includes(ops, commands_[command].ops)) {
+          commands.insert(command);
+          parts.insert(command);
+        }
     }
   };
   pairsOf_.resize(commands_.size());

@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace sinter;
 
-// The metadata of the location with a number: ["op", 7].
+// A number is a location of its own, beside that of the op: fused[NAMES,
+// fused<["op", 7]>[unknown]]. Merged locations then have each name once.
 static constexpr llvm::StringLiteral kTag = "op";
 
 static std::optional<unsigned> numberOf(FusedLoc location) {
@@ -35,7 +36,8 @@ void compiler::numberOps(ModuleOp module) {
         return;
       Attribute metadata = builder.getArrayAttr(
           {builder.getStringAttr(kTag), builder.getI64IntegerAttr(count++)});
-      op->setLoc(FusedLoc::get(builder.getContext(), {op->getLoc()}, metadata));
+      Location number = FusedLoc::get({}, metadata, builder.getContext());
+      op->setLoc(FusedLoc::get(builder.getContext(), {op->getLoc(), number}));
     });
 }
 
@@ -57,24 +59,43 @@ std::vector<unsigned> compiler::numbersIn(Location location) {
   return numbers;
 }
 
-static Location withoutNumbers(Location location) {
-  auto fused = dyn_cast<FusedLoc>(location);
-  if (!fused)
-    return location;
-  SmallVector<Location> parts;
-  for (Location part : fused.getLocations())
-    parts.push_back(withoutNumbers(part));
-  if (numberOf(fused))
-    return parts.front();
-  return FusedLoc::get(location.getContext(), parts, fused.getMetadata());
-}
+namespace {
+
+/// Takes numbers from locations. Ops share theirs with others.
+class NumberRemoval {
+public:
+  Location from(Location location) {
+    auto fused = dyn_cast<FusedLoc>(location);
+    if (!fused)
+      return location;
+    if (numberOf(fused))
+      return UnknownLoc::get(location.getContext());
+    auto known = results_.find(location);
+    if (known != results_.end())
+      return known->second;
+    SmallVector<Location> parts;
+    for (Location part : fused.getLocations())
+      parts.push_back(from(part));
+    // It drops unknown ones.
+    Location result =
+        FusedLoc::get(parts, fused.getMetadata(), location.getContext());
+    results_.try_emplace(location, result);
+    return result;
+  }
+
+private:
+  llvm::DenseMap<Location, Location> results_;
+};
+
+} // namespace
 
 void compiler::eraseNumbers(Operation *op) {
-  op->walk([](Operation *inner) {
-    inner->setLoc(withoutNumbers(inner->getLoc()));
+  NumberRemoval removal;
+  op->walk([&](Operation *inner) {
+    inner->setLoc(removal.from(inner->getLoc()));
     for (Region &region : inner->getRegions())
       for (Block &block : region)
         for (BlockArgument argument : block.getArguments())
-          argument.setLoc(withoutNumbers(argument.getLoc()));
+          argument.setLoc(removal.from(argument.getLoc()));
   });
 }

@@ -23,25 +23,22 @@ static std::optional<std::string> replaceMarks(
     llvm::function_ref<std::optional<size_t>(StringRef, bool, std::string &)>
         rewrite) {
   std::string result;
-  result.reserve(text.size());
-  bool isLineStart = true;
-  for (size_t i = 0; i < text.size();) {
-    char c = text[i];
-    if (c == mark) {
-      std::optional<size_t> consumed =
-          rewrite(text.drop_front(i + 1), isLineStart, result);
-      if (!consumed)
-        return std::nullopt;
-      if (*consumed) {
-        i += 1 + *consumed;
-        isLineStart = false;
-        continue;
-      }
-    }
-    isLineStart = c == '\n' || (isLineStart && c == ' ');
-    result += c;
-    ++i;
+  result.reserve(text.size() + text.size() / 8);
+  size_t copied = 0; // of `text`
+  for (size_t at = 0; (at = text.find(mark, at)) != StringRef::npos;) {
+    size_t begin = at;
+    while (begin > 0 && text[begin - 1] == ' ')
+      --begin;
+    const bool isLineStart = begin == 0 || text[begin - 1] == '\n';
+    result.append(text.data() + copied, at - copied);
+    std::optional<size_t> consumed =
+        rewrite(text.drop_front(at + 1), isLineStart, result);
+    if (!consumed)
+      return std::nullopt;
+    copied = *consumed ? at + 1 + *consumed : at;
+    at += 1 + *consumed;
   }
+  result.append(text.data() + copied, text.size() - copied);
   return result;
 }
 

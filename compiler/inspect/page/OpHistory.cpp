@@ -5,62 +5,85 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/page/OpHistory.h"
 
-#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/xxhash.h"
 
-#include <array>
-#include <deque>
+#include <unordered_map>
 
 using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// "sinter.add" of "sinter.add %, % : ...".
-static StringRef kindOf(const OpText &op) {
-  return StringRef(op.text).take_until([](char c) { return c == ' '; });
-}
-
 constexpr unsigned kSelf = ~0u, kNone = ~0u;
 
-// What two ops must share to be one, from the strictest to the loosest. The
-// first has a line for each operand. Uses of itself are not told by its number,
-// which a new op does not have yet. Heads of blocks are alike; their op tells
-// them apart.
-static std::array<std::string, 3> keysOf(const TrackedOp &tracked) {
+// The strictest key has the operands. Uses of itself are not told by its
+// number, which a new op does not have yet. The loosest has only the kind:
+// "sinter.add" of "sinter.add %, % : ...". Heads of blocks are alike; their op
+// tells them apart.
+static std::array<uint64_t, 3> keysOf(const TrackedOp &tracked) {
   const OpText &op = tracked.op;
   std::string nodes = "\n";
   if (StringRef(op.text).starts_with("^"))
-    nodes = "\n" + std::to_string(tracked.parent) + "\n";
+    nodes += std::to_string(tracked.parent) + "\n";
   for (const std::string &node : op.nodes)
     nodes += node + "\n";
-  std::string text = op.text + nodes, all = text;
+  StringRef kind =
+      StringRef(op.text).take_until([](char c) { return c == ' '; });
+  const uint64_t ofKind = llvm::xxh3_64bits(kind.str() + nodes);
+  std::string all = op.text + nodes;
+  const uint64_t ofText = llvm::xxh3_64bits(all);
   for (ValueUse use : op.operands)
     all += (use.op == tracked.id ? "" : std::to_string(use.op)) + "#" +
            std::to_string(use.number) + "\n";
-  return {std::move(all), std::move(text), kindOf(op).str() + nodes};
+  return {llvm::xxh3_64bits(all), ofText, ofKind};
 }
 
+// Whether nothing of the op has changed.
+static bool isSame(const TrackedOp &a, const TrackedOp &b) {
+  return a.op.depth == b.op.depth && a.op.numResults == b.op.numResults &&
+         a.op.text == b.op.text && a.op.nodes == b.op.nodes &&
+         a.op.operands == b.op.operands;
+}
+
+namespace {
+
+/// The places of ops with equal keys, in order. Each is taken once.
+class Places {
+public:
+  explicit Places(size_t count) : next_(count) {}
+  void addFront(uint64_t key, unsigned place) {
+    auto [found, isNew] = first_.try_emplace(key, place);
+    next_[place] = isNew ? kNone : found->second;
+    found->second = place;
+  }
+  unsigned take(uint64_t key, std::vector<bool> &isTaken) {
+    auto found = first_.find(key);
+    if (found == first_.end())
+      return kNone;
+    unsigned place = found->second;
+    while (place != kNone && isTaken[place])
+      place = next_[place];
+    found->second = place == kNone ? kNone : next_[place];
+    if (place != kNone)
+      isTaken[place] = true;
+    return place;
+  }
+
+private:
+  std::unordered_map<uint64_t, unsigned> first_;
+  std::vector<unsigned> next_;
+};
+
+} // namespace
+
 const std::vector<TrackedOp> &OpHistory::advance(StringRef text) {
-  std::array<llvm::StringMap<std::deque<unsigned>>, 3> places; // in ops_
-  for (unsigned i = 0; i < ops_.size(); ++i)
-    for (auto [map, key] : llvm::zip(places, keysOf(ops_[i])))
-      map[key].push_back(i);
+  std::vector<Places> places(3, Places(ops_.size()));
+  for (unsigned i = ops_.size(); i-- > 0;)
+    for (auto [of, key] : llvm::zip_equal(places, keys_[i]))
+      of.addFront(key, i);
 
   std::vector<bool> isTaken(ops_.size());
   std::vector<TrackedOp> after;
-  auto take = [&](unsigned level, const std::string &key) {
-    auto found = places[level].find(key);
-    if (found == places[level].end())
-      return kNone;
-    for (std::deque<unsigned> &queue = found->second; !queue.empty();) {
-      unsigned place = queue.front();
-      queue.pop_front();
-      if (!isTaken[place]) {
-        isTaken[place] = true;
-        return ops_[place].id;
-      }
-    }
-    return kNone;
-  };
+  std::vector<Keys> keysAfter;
   std::vector<unsigned> parents; // by depth
   for (OpText &op : readOps(text)) {
     unsigned self = after.size();
@@ -70,19 +93,22 @@ const std::vector<TrackedOp> &OpHistory::advance(StringRef text) {
     parents.resize(op.depth);
     TrackedOp tracked{kSelf, parents.empty() ? kNone : parents.back(),
                       std::move(op)};
-    std::array<std::string, 3> keys = keysOf(tracked);
+    const Keys keys = keysOf(tracked);
     // Ops without a node are too alike for the loosest key.
-    unsigned levels = tracked.op.nodes.empty() ? 2 : 3;
-    for (unsigned level = 0; level < levels && tracked.id == kNone; ++level)
-      tracked.id = take(level, keys[level]);
-    if (tracked.id == kNone)
-      tracked.id = numIds_++;
+    unsigned levels = tracked.op.nodes.empty() ? 2 : 3, place = kNone;
+    for (unsigned level = 0; level < levels && place == kNone; ++level)
+      place = places[level].take(keys[level], isTaken);
+    tracked.id = place == kNone ? numIds_++ : ops_[place].id;
     for (ValueUse &use : tracked.op.operands)
       if (use.op == kSelf)
         use.op = tracked.id;
+    if (place != kNone && isSame(tracked, ops_[place]))
+      tracked.placeBefore = place;
     parents.push_back(tracked.id);
     after.push_back(std::move(tracked));
+    keysAfter.push_back(keys);
   }
   ops_ = std::move(after);
+  keys_ = std::move(keysAfter);
   return ops_;
 }

@@ -12,6 +12,9 @@
 
 #include "compiler/inspect/page/OpText.h"
 
+#include <array>
+#include <cstdint>
+
 namespace sinter::compiler {
 
 /// An op in one version of a symbol. `operands` refer to ids, not to places.
@@ -19,11 +22,9 @@ struct TrackedOp {
   unsigned id;
   unsigned parent; // the id of the op around it; ~0: none
   OpText op;
-  bool operator==(const TrackedOp &other) const {
-    return id == other.id && op.depth == other.op.depth &&
-           op.numResults == other.op.numResults && op.text == other.op.text &&
-           op.nodes == other.op.nodes && op.operands == other.op.operands;
-  }
+  /// Where an op that is equal in all of this was in the version before; ~0: it
+  /// is new or has changed.
+  unsigned placeBefore = ~0u;
 };
 
 /// The versions of one symbol.
@@ -35,10 +36,13 @@ public:
   /// op after.
   const std::vector<TrackedOp> &advance(llvm::StringRef text);
 
-  const std::vector<TrackedOp> &ops() const { return ops_; }
-
 private:
+  /// Hashes of what two ops must share to be one, from the strictest to the
+  /// loosest.
+  using Keys = std::array<uint64_t, 3>;
+
   std::vector<TrackedOp> ops_;
+  std::vector<Keys> keys_; // of each op
   unsigned numIds_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -123,16 +124,19 @@ void Reader::readBody(StringRef body, unsigned self) {
       text += '%';
       i = readValue(body, i, self);
     } else {
-      text += body[i++];
+      size_t end = std::min(body.find_first_of("\"% ", i + 1), body.size());
+      text += body.slice(i, end);
+      i = end;
       // Not the location of the op, but of an argument in the line.
       lastLocation = StringRef::npos;
     }
   }
+  llvm::StringSet<> known;
   if (lastLocation != StringRef::npos)
     for (const LocationName &name :
          namesInLocation(body.substr(lastLocation))) {
       std::string text = name.provenance();
-      if (!llvm::is_contained(ops[self].nodes, text))
+      if (known.insert(text).second)
         ops[self].nodes.push_back(std::move(text));
     }
   ops[self].text = std::move(text);

@@ -77,27 +77,18 @@ void ProgramWriter::change(const TraceChange &change) {
     out_.attribute("gone", true);
     return;
   }
-  OpHistory &history = histories_[change.symbol];
-  const std::vector<TrackedOp> before = history.ops();
-  std::map<unsigned, unsigned> places; // in `before`, by id
-  for (unsigned i = 0; i < before.size(); ++i)
-    places[before[i].id] = i;
-  const std::vector<TrackedOp> &after = history.advance(change.text);
-  auto placeBefore = [&](unsigned i) {
-    auto found = places.find(after[i].id);
-    bool isSame = found != places.end() && before[found->second] == after[i];
-    return isSame ? static_cast<int64_t>(found->second) : -1;
-  };
+  const std::vector<TrackedOp> &ops =
+      histories_[change.symbol].advance(change.text);
   out_.attributeArray("ops", [&] {
-    for (unsigned i = 0; i < after.size();) {
-      int64_t start = placeBefore(i);
-      if (start < 0) {
-        op(after[i++]);
+    for (unsigned i = 0; i < ops.size();) {
+      const unsigned start = ops[i].placeBefore;
+      if (start == ~0u) {
+        op(ops[i++]);
         continue;
       }
       unsigned count = 1;
-      while (i + count < after.size() &&
-             placeBefore(i + count) == start + count)
+      while (i + count < ops.size() &&
+             ops[i + count].placeBefore == start + count)
         ++count;
       out_.value(start);
       out_.value(count);
