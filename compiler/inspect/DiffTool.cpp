@@ -20,6 +20,7 @@
 #include "compiler/inspect/LockReport.h"
 #include "compiler/inspect/ModelDiff.h"
 #include "compiler/inspect/TraceDiff.h"
+#include "compiler/verify/ModelNumbers.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -49,7 +50,8 @@ struct Side {
 struct Request {
   std::vector<std::string> files, common; // arguments of both
   std::string flags[2];                   // of one
-  bool compiled = false, all = false, json = false;
+  std::string inputs;                     // .npz
+  bool compiled = false, numeric = false, all = false, json = false;
 };
 
 } // namespace
@@ -68,8 +70,12 @@ static Request splitRequest(llvm::ArrayRef<std::string> args) {
       request.flags[0] = arg.str();
     else if (arg.consume_front("--flags-b="))
       request.flags[1] = arg.str();
+    else if (arg.consume_front("--inputs="))
+      request.inputs = arg.str();
     else if (arg == "--compiled")
       request.compiled = true;
+    else if (arg == "--numeric")
+      request.numeric = true;
     else if (arg == "--all")
       request.all = true;
     else if (arg == "--json")
@@ -83,7 +89,7 @@ static Request splitRequest(llvm::ArrayRef<std::string> args) {
     }
   }
   if (!request.flags[0].empty() || !request.flags[1].empty())
-    request.compiled = true;
+    request.compiled |= !request.numeric;
   return request;
 }
 
@@ -195,6 +201,14 @@ namespace {
 class Report {
 public:
   explicit Report(const Request &request) : request_(request), os_(text_) {}
+
+  void add(const NumericDifference &difference) {
+    isSame_ &= difference.empty();
+    if (request_.json)
+      json_["numbers"] = differenceJson(difference);
+    else
+      printDifference(difference, request_.all, os_);
+  }
 
   void add(const ModelDifference &difference) {
     isSame_ &= difference.empty();
@@ -331,8 +345,46 @@ static int diffLockFiles(Side &a, Side &b, Report &report) {
   return report.print(*a.options);
 }
 
+// Compares what two models compute. Their graphs are matched only to know which
+// node is which.
+static int diffNumbers(const Side &a, const Side &b, const Request &request,
+                       const RunFunctions &run, Report &report) {
+  GivenArrays given;
+  if (!request.inputs.empty())
+    if (std::string wrong = run.readArrays(request.inputs, given);
+        !wrong.empty())
+      return inspectError(wrong);
+  mlir::ModuleOp first = a.graph->module(), second = b.graph->module();
+  std::map<std::string, std::string> namesInA;
+  for (auto &[own, other] :
+       diffModels(modelGraph(first), modelGraph(second)).renamed)
+    namesInA.emplace(other, own);
+  std::string problem;
+  auto difference =
+      compareNumbers(first, second, given, std::move(namesInA), problem);
+  if (failed(difference))
+    return problem.empty() ? int(kExitUsage) : inspectError(problem);
+  report.add(*difference);
+  return report.print(*a.options);
+}
+
+// What is wrong with --numeric and --inputs; "" if nothing.
+static std::string whyNoNumbers(const Request &request, const Side &a,
+                                const Side &b) {
+  if (!request.numeric)
+    return request.inputs.empty() ? "" : "--inputs: belongs to --numeric";
+  if (request.compiled)
+    return "--compiled: --numeric evaluates models, not what they are compiled "
+           "to; 'bisect' compares the two";
+  for (const Side *side : {&a, &b})
+    if (side->kind != FileKind::Model)
+      return "--numeric: " + side->fileName() + " is not a model";
+  return "";
+}
+
 int compiler::diffFiles(llvm::ArrayRef<std::string> args,
-                        llvm::ArrayRef<TargetFactory> targets) {
+                        llvm::ArrayRef<TargetFactory> targets,
+                        const RunFunctions &run) {
   Request request = splitRequest(args);
   Side a, b, *sides[] = {&a, &b};
   for (auto [i, side] : llvm::enumerate(sides)) {
@@ -343,6 +395,8 @@ int compiler::diffFiles(llvm::ArrayRef<std::string> args,
       return inspectError(side->fileName() +
                           ": holds states only; give the model or the trainer");
   }
+  if (std::string wrong = whyNoNumbers(request, a, b); !wrong.empty())
+    return inspectError(wrong);
   Report report(request);
   bool isTrace = a.kind == FileKind::Trace;
   if (isTrace != (b.kind == FileKind::Trace))
@@ -364,6 +418,8 @@ int compiler::diffFiles(llvm::ArrayRef<std::string> args,
     for (Side *side : {&a, &b})
       if (ExitCode code = loadGraph(*side, targets, side == &a))
         return code;
+    if (request.numeric)
+      return diffNumbers(a, b, request, run, report);
     ModelDifference difference = diffModels(modelGraph(a.graph->module()),
                                             modelGraph(b.graph->module()));
     newNames = difference.newNames();

@@ -145,6 +145,9 @@ static void printInspectHelp(const Options &options) {
         "too\n"
         "  --compiled                    diff: compare the compiled programs "
         "of models\n"
+        "  --numeric [--inputs=in.npz]   diff: compare the results of models, "
+        "and name the\n"
+        "                                nodes at which they begin to differ\n"
         "  --all                         diff, lock files: all entries of long "
         "lists\n"
      << kViewHelp
@@ -362,7 +365,7 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
   if ((!findCommand(command) || isRunCommand(command)) && asksForRuns(args))
     return inspectRuns(args);
   if (command == "diff" && namesTwoFiles(rest) && !namesPassOfTrace(rest))
-    return diffFiles(rest, targets);
+    return diffFiles(rest, targets, run);
   if (command == "kernels" && asksForKernels(rest))
     return inspectKernels(rest, targets);
   if (command == "view")

@@ -47,6 +47,13 @@ def diff(a, b, *flags):
     return run.returncode, json.loads(run.stdout)
 
 
+def beginsAt(a, b, node):
+    """The numbers of the two models differ, and begin to do so at one op, of `node`."""
+    code, found = diff(a, b, "--numeric")
+    begins = found["numbers"]["begins"]
+    expect(code == 1 and [n for op in begins for n in op["nodes"]] == [node], begins)
+
+
 def named(changes):
     return [change["name"] for change in changes]
 
@@ -160,6 +167,8 @@ def renamedPair(pairs, name):
         only(found["graph"])
         expect(code == 0 and found["same"] and found["graph"]["same"], "not the same")
         expect(len(found["graph"]["renamed"]) >= found["graph"]["nodes"] - 1, "too few renamed")
+        code, found = diff(pairs.path(name), pairs.edited(model, pair), "--numeric")
+        expect(code == 0 and found["numbers"]["same"], found["numbers"])
     pairs.check(f"{name} renamed and reordered", test)
 
 
@@ -169,9 +178,11 @@ def replacedPair(pairs, name):
         node = pickUnary(model, pair)
         old = node.text(onnx.OP)
         node.set(onnx.OP, [UNARY[old]])
-        code, found = diff(pairs.path(name), pairs.edited(model, pair))
+        path = pairs.edited(model, pair)
+        code, found = diff(pairs.path(name), path)
         only(found["graph"], changed=[node.text(onnx.NAME)])
         expect(code == 1 and " -> " in found["graph"]["changed"][0]["details"][0], "no details")
+        beginsAt(pairs.path(name), path, node.text(onnx.NAME))
     pairs.check(f"{name} with another operator", test)
 
 
@@ -182,9 +193,11 @@ def renamedAndReplacedPair(pairs, name):
         old = node.text(onnx.NAME)
         node.set(onnx.OP, [UNARY[node.text(onnx.OP)]])
         names = rename(model, pair)
-        code, found = diff(pairs.path(name), pairs.edited(model, pair))
+        path = pairs.edited(model, pair)
+        code, found = diff(pairs.path(name), path)
         only(found["graph"], changed=[old])
         expect(found["graph"]["changed"][0]["new_name"] == names[old], found["graph"]["changed"])
+        beginsAt(pairs.path(name), path, names[old])
     pairs.check(f"{name} renamed and with another operator", test)
 
 
