@@ -9,7 +9,8 @@
 // program's constants larger by at most 1 KiB per op, except for ops whose
 // operands are constants themselves. A cast of a weight to a float type that is
 // not wider is always folded, even if the weight has other users and stays:
-// otherwise every run would repeat the cast.
+// otherwise every run would repeat the cast. Constants with the attribute
+// `sinter.unfolded` are not known to this pass.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Locations.h"
@@ -18,6 +19,7 @@
 #include "ir/eval/Evaluate.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
+#include "passes/simplify/QuantizedValue.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -107,6 +109,8 @@ private:
 
   void visit(Operation *op) {
     if (auto constant = dyn_cast<ConstantOp>(op)) {
+      if (constant->hasAttr(kUnfoldedAttr))
+        return;
       bool isSplat = isa<SplatElementsAttr>(constant.getValue());
       known[constant] = {isSplat ? 0 : sizeBytes(constant.getType()), true};
       return;

@@ -11,7 +11,8 @@
 // (multiplied() in OpClasses.h). The sums of a constant operand fold. Products
 // of int32 have no scales; they wrap, and so do the corrections. Sums that
 // replace those of float32 must fit int32. Convolutions are in
-// NarrowConvolution.cpp. Legal for inference only: the codes have no gradient.
+// NarrowConvolution.cpp. Products of floats with quantised weights are in
+// WeightOnlyProduct.cpp. Legal for inference only: the codes have no gradient.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -178,9 +179,11 @@ struct NarrowProductsPass : impl::NarrowProductsBase<NarrowProductsPass> {
     });
     for (Operation *op : contractions) {
       StringRef reason;
-      auto conv = dyn_cast<ConvOp>(op);
-      Value narrow = conv ? narrowConvolution(conv, reason)
-                          : Narrowing(cast<DotGeneralOp>(op)).run(reason);
+      auto dot = dyn_cast<DotGeneralOp>(op);
+      Value narrow = dot ? Narrowing(dot).run(reason)
+                         : narrowConvolution(cast<ConvOp>(op), reason);
+      if (!narrow && dot)
+        narrow = weightOnlyProduct(dot, reason);
       if (!narrow) {
         remark(kPass, "not-narrowed", op->getLoc(), reason);
         continue;

@@ -189,3 +189,46 @@ func.func @zeroPointOfChannels(%q: tensor<1x2x6xi8>, %w: tensor<3x2x3xi8>, %z: t
          pads_high = array<i64: 0>} : (tensor<1x2x6xi32>, tensor<3x2x3xi32>) -> tensor<1x3x4xi32>
   return %y : tensor<1x3x4xi32>
 }
+
+// -----
+
+// Weights of 4 bits with a scale for each block of 32: two codes in a byte, the
+// scales and codes stay constants that the program reads.
+// CHECK-LABEL: @weightOnly
+func.func @weightOnly(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
+  // CHECK-DAG: %[[CODES:.*]] = sinter.constant {sinter.unfolded} {{.*}} : tensor<128x4x16xui8>
+  // CHECK-DAG: %[[LOW:.*]] = sinter.and %[[CODES]]
+  // CHECK-DAG: %[[HIGH:.*]] = sinter.shift_right %[[CODES]]
+  // CHECK-DAG: sinter.cast %[[LOW]] : tensor<128x4x16xui8> -> tensor<128x4x16xf32>
+  // CHECK-DAG: sinter.cast %[[HIGH]] : tensor<128x4x16xui8> -> tensor<128x4x16xf32>
+  // CHECK: sinter.reduce sum {{.*}} dims [1] : (tensor<128x4x16xf32>) -> tensor<128x16xf32>
+  // CHECK: sinter.reduce sum {{.*}} dims [1] : (tensor<128x16xf32>) -> tensor<128xf32>
+  // CHECK-NOT: sinter.dot_general
+  %i = sinter.iota {axis = 1 : i64} : tensor<128x128xi32>
+  %m = sinter.constant dense<15> : tensor<128x128xi32>
+  %c = sinter.and %i, %m : tensor<128x128xi32>
+  %f = sinter.cast %c : tensor<128x128xi32> -> tensor<128x128xf32>
+  %n = sinter.iota {axis = 1 : i64} : tensor<128x4xi32>
+  %s = sinter.cast %n : tensor<128x4xi32> -> tensor<128x4xf32>
+  %b = sinter.broadcast %s dims [0, 1] : tensor<128x4xf32> -> tensor<128x4x32xf32>
+  %r = sinter.reshape %b : tensor<128x4x32xf32> -> tensor<128x128xf32>
+  %w = sinter.mul %f, %r : tensor<128x128xf32>
+  %y = sinter.dot_general %x, %w batch [] x [] contract [1] x [1]
+     : (tensor<1x128xf32>, tensor<128x128xf32>) -> tensor<1x128xf32>
+  return %y : tensor<1x128xf32>
+}
+
+// -----
+
+// Three rows: the product stays one of floats.
+// CHECK-LABEL: @manyRows
+func.func @manyRows(%x: tensor<3x128xf32>) -> tensor<3x128xf32> {
+  // CHECK: sinter.dot_general
+  %i = sinter.iota {axis = 1 : i64} : tensor<128x128xi32>
+  %f = sinter.cast %i : tensor<128x128xi32> -> tensor<128x128xf32>
+  %s = sinter.constant dense<2.0> : tensor<128x128xf32>
+  %w = sinter.mul %f, %s : tensor<128x128xf32>
+  %y = sinter.dot_general %x, %w batch [] x [] contract [1] x [1]
+     : (tensor<3x128xf32>, tensor<128x128xf32>) -> tensor<3x128xf32>
+  return %y : tensor<3x128xf32>
+}
