@@ -136,11 +136,12 @@ def makeOnce(mark, text, command, report):
 def measureRows(chosen, bin_, folder, options, report):
     present, python = preparePeers(folder, report)
     rates = measure.Rates(measure.run([os.path.join(bin_, "sinter-run"), "--list-devices", "-v"]))
-    made = version("models.py", "make_models.py", "../gpu/networks.py", "../models/make_vision.py")
+    made = version("models.py", "make_models.py", "../gpu/networks.py",
+                   "../models/make_vision.py", "../../docs/examples/make_cnn.py")
     report.head()
     for row in chosen:
         try:
-            makeOnce(os.path.join(folder, row.data + ".made"), made,
+            makeOnce(os.path.join(folder, row.data + ".made"), made + rows.recipeOf(row),
                      [MODELS_PYTHON, os.path.join(HERE, "models.py"), folder, row.network, row.kind,
                       str(row.batch)], report)
             numbers, program = measure.compileRow(row, bin_, folder)
@@ -150,7 +151,8 @@ def measureRows(chosen, bin_, folder, options, report):
         result = measure.measureRow(
             row, functools.partial(measure.startOurs, row, bin_, folder, program),
             {name: functools.partial(measure.startPeer, name, row, folder, python)
-             for name in peers.PEERS if name in present}, options.rounds, options.seconds)
+             for name in peers.PEERS if name in present}, options.rounds, options.seconds,
+            measure.Reference.read(row, folder) if row.kind == "train" else None)
         result.numbers = numbers
         measure.addFloor(numbers, row, rates)
         report.add(result)

@@ -18,8 +18,6 @@ import time
 
 import peers
 import rows
-from peers import FIRST_STEPS
-
 
 # Seconds: threads of the side before may wait in a loop for so long.
 SPIN_S = 0.25
@@ -95,7 +93,7 @@ class Side:
 
 
 class Ours(Side):
-    """`output`: where a program for inference writes its results; a trainer has none."""
+    """`output`: where a program for inference writes its results; a trainer has losses."""
 
     def __init__(self, command, log, output=None):
         super().__init__("sinter", command, log)
@@ -103,11 +101,15 @@ class Ours(Side):
 
     def prepare(self):
         self.tell("1")
-        self.answer()
+        first = self.answer()
         self.firstS = time.monotonic() - self.begin
-        if not self.output:
-            self.tell(str(FIRST_STEPS - 1))
-            self.facts = {"loss": self.answer()["loss"]}
+        if self.output:
+            return
+        losses = [first["loss"]]
+        for _ in range(rows.FIRST_STEPS - 1):
+            self.tell("1")
+            losses.append(self.answer()["loss"])
+        self.facts = {"losses": losses}
 
     def measure(self, count):
         self.tell(str(count))
@@ -126,12 +128,37 @@ class Peer(Side):
         return self.answer()["ms"]
 
     def errorTo(self, ours):
-        """How far our output or loss is from its own, relative."""
-        if not ours.output:
-            own = self.facts["loss"]
-            return abs(ours.facts["loss"] - own) / max(abs(own), 1e-30)
+        """How far our output is from its own, relative."""
         self.tell(json.dumps({"check": ours.output}))
         return self.answer()["error"]
+
+
+class Reference:
+    """What the losses of a row's first steps should be: those in float64, and how far float32
+    alone takes them from there."""
+
+    # The rounding is the largest of few runs of one implementation; others, which add in another
+    # order, round several times as much.
+    FACTOR = 10
+
+    def __init__(self, losses, rounding, tolerance):
+        self.losses = losses
+        self.bounds = [max(tolerance, self.FACTOR * distance) for distance in rounding]
+
+    @staticmethod
+    def read(row, folder):
+        with open(os.path.join(folder, row.losses)) as file:
+            return Reference(**json.load(file), tolerance=rows.LOSS_TOLERANCE[row.precision])
+
+    def check(self, losses):
+        """The largest relative distance, and what is wrong with the first step that is beyond
+        its bound, or None."""
+        errors = [abs(loss - own) / abs(own) for loss, own in zip(losses, self.losses, strict=True)]
+        for step, (error, bound) in enumerate(zip(errors, self.bounds), 1):
+            if not error <= bound:
+                return max(errors), (f"the loss of step {step} is {error:.1e} away from that in"
+                                     f" float64, more than {bound:.0e}")
+        return max(errors), None
 
 
 class Result:
@@ -162,14 +189,30 @@ class Result:
                 "peer_compile_s": self.peerCompileS, **self.numbers}
 
 
-def measureRow(row, makeOurs, makePeers, roundCount, roundS):
-    """A Result. `makeOurs` starts our side, `makePeers` are {name: function that starts it}."""
+def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):
+    """A Result. `makeOurs` starts our side, `makePeers` are {name: function that starts it}.
+    In training each side is compared with `reference`, else our output with that of each peer."""
     result, sides = Result(row), []
+
+    def check(side):
+        if not reference:
+            result.errors[side.name] = error = side.errorTo(sides[0])
+            limit = rows.TOLERANCE[row.precision]
+            wrong = (None if error <= limit else f"the output is {error:.1e} away from that of"
+                     f" {side.name}, more than {limit:.0e}")
+        else:
+            result.errors[side.name], wrong = reference.check(side.facts["losses"])
+            wrong = wrong and f"{side.name}: {wrong}"
+        if wrong:
+            result.problems.append(wrong)
+
     try:
         try:
             ours = makeOurs()
             sides.append(ours)
             ours.prepare()
+            if reference:
+                check(ours)
         except SideError as error:
             result.problems.append(f"sinter: {error}")
             return result
@@ -178,16 +221,12 @@ def measureRow(row, makeOurs, makePeers, roundCount, roundS):
                 peer = make()
                 sides.append(peer)
                 peer.prepare()
-                result.errors[name] = error = peer.errorTo(ours)
+                check(peer)
             except SideError as why:
                 result.leftOut[name] = str(why)
                 continue
             result.versions[name] = peer.version
             result.peerCompileS[name] = peer.facts.get("compile_s")
-            if not error <= rows.TOLERANCE[row.precision]:
-                what = "output" if ours.output else "loss"
-                result.problems.append(f"the {what} is {error:.1e} away from that of {name}, more"
-                                       f" than {rows.TOLERANCE[row.precision]:.0e}")
         takeRounds(result, [side for side in sides if side.name not in result.leftOut],
                    roundCount, roundS)
     finally:

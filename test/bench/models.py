@@ -8,10 +8,12 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Writes what all sides of a row read: the graph (NETWORK-KIND.onnx), the weights for PyTorch
 (.pt), the inputs, called x and so on, and in training the labels (NETWORK-KIND-BATCH.npz), and
-the sizes of tables of which only some rows are read (.json). The output is y. peers.py takes
-the modules from here.
+the sizes of tables of which only some rows are read (.json). The output is y. Of training, also
+what the losses of the first steps should be (NETWORK-KIND-BATCH-losses.json). peers.py takes
+the modules, losses and optimizers from here.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -32,6 +34,7 @@ from make_models import Lstm, largeMobilenetV3
 from make_vision import Bottleneck, ConvNextBlock, convNorm, resnet
 
 WORDS, PAST = 50257, 512
+ROUNDED = 3  # runs in float32
 
 
 class MBConv(nn.Module):
@@ -285,6 +288,65 @@ def make(network, kind):
     return model.eval()
 
 
+def lossOf(network, y, labels):
+    kind, _, options = rows.TRAINING[network].loss.partition(":")
+    if kind == "mse":
+        return F.mse_loss(y, labels)
+    if options == "axis=-1":
+        return F.cross_entropy(y.flatten(0, -2), labels.flatten())
+    return F.cross_entropy(y, labels)
+
+
+def optimizerOf(network, module):
+    training, optim = rows.TRAINING[network], torch.optim
+    kind = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD}[training.optimizer]
+    options = {key.replace("-", "_"): value for key, value in training.options.items()}
+    try:
+        return kind(module.parameters(), fused=True, **options)
+    except (TypeError, RuntimeError):  # older ones
+        return kind(module.parameters(), **options)
+
+
+def firstLosses(network, weights, batch, dtype):
+    """Of the first steps, in `dtype`."""
+    module, losses = find(network, "train").make(), []
+    module.load_state_dict(weights)
+    module = module.to(dtype).train()
+    optimizer = optimizerOf(network, module)
+    x, labels = (tensor.to(dtype) if tensor.is_floating_point() else tensor
+                 for tensor in draw(network, "train", batch).values())
+    for _ in range(rows.FIRST_STEPS):
+        optimizer.zero_grad()
+        loss = lossOf(network, module(x), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def reference(network, weights, batch):
+    """{"losses": those of the first steps in float64, "rounding": how far they are in float32,
+    relative}. A network may amplify rounding: of ResNet-50 with random weights, some values
+    have the other sign and ReLU passes other gradients. So `rounding` is measured: the largest
+    distance of ROUNDED runs up to each step. Their weights differ by at most one unit in the
+    last place, so that the runs round differently."""
+    losses = firstLosses(network, weights, batch, torch.float64)
+    generator, rounding = torch.Generator().manual_seed(3), [0.0] * len(losses)
+
+    def moved(weight):
+        if not weight.is_floating_point():
+            return weight
+        units = 2 * torch.rand(weight.shape, generator=generator, dtype=torch.float64) - 1
+        return weight * (1 + 2.0**-23 * units)
+
+    for _ in range(ROUNDED):
+        run = firstLosses(network, {name: moved(weight) for name, weight in weights.items()},
+                          batch, torch.float32)
+        rounding = [max(old, abs(loss / own - 1))
+                    for old, loss, own in zip(rounding, run, losses)]
+    return {"losses": losses, "rounding": list(itertools.accumulate(rounding, max))}
+
+
 def export(folder, network, kind):
     model, base = make(network, kind), os.path.join(folder, f"{network}-{kind}")
     isFixed = network in rows.FIXED
@@ -301,15 +363,20 @@ def export(folder, network, kind):
                  and not (find(network, kind).isTied and name == "word"))
     with open(base + ".json", "w") as file:
         json.dump({"table_elements": tables}, file)
+    return model.state_dict()
 
 
 def main():
     import numpy
     folder, network, kind = sys.argv[1:4]
-    export(folder, network, kind)
+    weights = export(folder, network, kind)
     for batch in sys.argv[4:]:
         arrays = {name: tensor.numpy() for name, tensor in draw(network, kind, int(batch)).items()}
-        numpy.savez(os.path.join(folder, f"{network}-{kind}-{batch}.npz"), **arrays)
+        row = rows.Row(network, kind, int(batch), "fp32", 1)
+        numpy.savez(os.path.join(folder, row.data), **arrays)
+        if kind == "train":
+            with open(os.path.join(folder, row.losses), "w") as file:
+                json.dump(reference(network, weights, int(batch)), file)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Needs the framework and numpy; PyTorch also takes modules from models.py. When the first run is
 done it writes a line of JSON, {"compile_s": from the model to the first output, "version": text,
-"loss": in training, after FIRST_STEPS}, or {"skip": why}. Then it answers lines:
+"losses": in training, of the first steps}, or {"skip": why}. Then it answers lines:
     {"run": N}           -> {"ms": of one run or step}
     {"check": ours.npz}  -> {"error": of our output y, relative to the largest of its own}
 Each framework has the settings that it documents as the fastest for one stream of work.
@@ -24,7 +24,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 import rows
 
-FIRST_STEPS = 3
 # Names on the command line, as in the tables; packages of PyPI.
 PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "torch-eager": "PyTorch",
          "torch-compile": "torch.compile"}
@@ -114,19 +113,14 @@ class Torch:
         self.run = run
 
     def train(self, module, tensors):
-        from torch.nn import functional as F
+        import models
         module.train()
-        optimizer, (x, labels) = self.optimizer(module), tensors
-        kind, _, options = rows.TRAINING[self.row.network].loss.partition(":")
+        network, (x, labels) = self.row.network, tensors
+        optimizer = models.optimizerOf(network, module)
 
         def lossOf(x):
             with self.autocast():
-                y = module(x)
-                if kind == "mse":
-                    return F.mse_loss(y, labels)
-                if options == "axis=-1":
-                    return F.cross_entropy(y.flatten(0, -2), labels.flatten())
-                return F.cross_entropy(y, labels)
+                return models.lossOf(network, module(x), labels)
         forward = self.compile(lossOf)
 
         def run():
@@ -136,15 +130,6 @@ class Torch:
             optimizer.step()
             self.loss = loss.detach()
         self.run = run
-
-    def optimizer(self, module):
-        training, optim = rows.TRAINING[self.row.network], self.torch.optim
-        kind = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD}[training.optimizer]
-        options = {key.replace("-", "_"): value for key, value in training.options.items()}
-        try:
-            return kind(module.parameters(), fused=True, **options)
-        except (TypeError, RuntimeError):  # older ones
-            return kind(module.parameters(), **options)
 
 
 def makePeer(kind, row, model, feeds):
@@ -182,9 +167,10 @@ def main():
         output = peer.run()
         answer = {"compile_s": time.perf_counter() - begin, "version": peer.version}
         if row.kind == "train":
-            for _ in range(FIRST_STEPS - 1):
+            answer["losses"] = [float(peer.loss)]
+            for _ in range(rows.FIRST_STEPS - 1):
                 peer.run()
-            answer["loss"] = float(peer.loss)
+                answer["losses"].append(float(peer.loss))
         else:
             output = output.copy()  # later runs may overwrite it
     except Exception as error:  # whatever a framework raises is the reason

@@ -8,13 +8,16 @@ import statistics
 
 import peers
 import rows
+from measure import Reference
 
 METHOD = """\
 `tools/dev bench --write` measured these rows and wrote this page. A ratio is the time of a peer
 divided by the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights
-and inputs, and their outputs (in training their losses after {steps} steps) agree within {fp32:.0e}
-in fp32 and {bf16:.0e} in bf16, relative to the largest value. Each side is a process of its own.
-Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and
+and inputs. In inference their outputs agree within {fp32:.0e} in fp32 and {bf16:.0e} in bf16,
+relative to the largest value. In training their losses of the first {steps} steps agree with those
+of PyTorch in float64 within {lossFp32:.0e} in fp32 and {lossBf16:.0e} in bf16, or within
+{factor} times the distance of PyTorch in float32, where the network amplifies rounding more. Each
+side is a process of its own. Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and
 90th percentiles are in brackets.
 
 The floor is the least time of the row: the larger of the time of its operations and the time of
@@ -165,7 +168,9 @@ class Report:
         lines = ["# Benchmarks on the CPU", "", f"Measured on {date}.", "",
                  *(f"- {line}" for line in self.machine),
                  *(f"- {peers.PEERS[peer]} {text}" for peer, text in sorted(versions.items())),
-                 "", METHOD.format(steps=peers.FIRST_STEPS, **rows.TOLERANCE)]
+                 "", METHOD.format(
+                     steps=rows.FIRST_STEPS, factor=Reference.FACTOR, **rows.TOLERANCE,
+                     lossFp32=rows.LOSS_TOLERANCE["fp32"], lossBf16=rows.LOSS_TOLERANCE["bf16"])]
         lines += [f"- {line}" for line in self.means()]
         for title, isIn in GROUPS:
             found = [result for result in self.measured() if isIn(result.row)]

@@ -5,6 +5,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     check_report.py rows                          which rows there are
     check_report.py absent FOLDER                 what is not installed is left out
     check_report.py stand-ins FOLDER              all sides are stand-ins
+    check_report.py losses FOLDER                 rows of training, of stand-ins
     check_report.py programs FOLDER BIN MODELS    ours are programs; a peer is a stand-in
 """
 
@@ -70,14 +71,15 @@ def command(folder, name, times, error, *options):
 def start(folder, name, *arguments):
     log = os.path.join(folder, name + ".log")
     if name == "sinter":
-        return measure.Ours(command(folder, name, *arguments), log, "unread.npz")
+        output = None if "losses=" in str(arguments[-1]) else "unread.npz"
+        return measure.Ours(command(folder, name, *arguments), log, output)
     return measure.Peer(name, command(folder, name, *arguments), log)
 
 
-def measureRow(folder, row, numbers, sides):
+def measureRow(folder, row, numbers, sides, reference=None):
     starts = {name: functools.partial(start, folder, name, *arguments)
               for name, arguments in sides.items()}
-    result = measure.measureRow(row, starts.pop("sinter"), starts, 3, 0.001)
+    result = measure.measureRow(row, starts.pop("sinter"), starts, 3, 0.001, reference)
     result.numbers = numbers
     measure.addFloor(numbers, row, RATES)
     return result
@@ -111,6 +113,21 @@ def standIns(folder):
           [r.numbers["floorOf"] for r in report.results[:2]])
 
 
+def losses(folder):
+    """The bounds of the steps are 1e-5, 1e-2 and 2e-2."""
+    row, report = Row("cnn", "train", 128, "fp32", 1), Report()
+    with open(os.path.join(folder, row.losses), "w") as file:
+        json.dump({"losses": [2, 1, 0.5], "rounding": [1e-8, 1e-3, 2e-3]}, file)
+    reference = measure.Reference.read(row, folder)
+    for ours, theirs in (("2.00001,0.997,0.503", "2,1.003,0.5"), ("2.0001,1,0.5", "2,1,0.5"),
+                         ("2,1.015,0.5", "2,1,0.5"), ("2,1,nan", "2,1,0.5"),
+                         ("2,1,0.5", "2,1,0.52")):
+        report.add(measureRow(folder, row, {"flops": 1, "weightBytes": 1, "activationBytes": 1}, {
+            "sinter": ("1", 0, "losses=" + ours),
+            "torch-eager": ("4", 0, "losses=" + theirs)}, reference))
+    print("errors:", {name: f"{error:.1e}" for name, error in report.results[0].errors.items()})
+
+
 def programs(folder, bin_, models):
     """Rows as bench.py measures them, of small models."""
     report = Report()
@@ -137,4 +154,5 @@ def programs(folder, bin_, models):
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         os.makedirs(sys.argv[2], exist_ok=True)
-    {"rows": rows, "absent": absent, "stand-ins": standIns, "programs": programs}[sys.argv[1]](*sys.argv[2:])
+    {"rows": rows, "absent": absent, "stand-ins": standIns, "losses": losses,
+     "programs": programs}[sys.argv[1]](*sys.argv[2:])
