@@ -51,8 +51,9 @@ def show(rows, bin_, folder, rounds, report):
     plans = []
     for name, model, train in rows:
         output = os.path.join(folder, "compiled.out")
-        command = [os.path.join(bin_, "sinterc"), os.path.join(folder, model + ".onnx"),
-                   "-o", output, "--batch=8" if train else "--batch=1"]
+        source = os.path.join(folder, model + ("-trainer.onnx" if train else ".onnx"))
+        command = [os.path.join(bin_, "sinterc"), source, "-o", output,
+                   "--batch=8" if train else "--batch=1"]
         command += (["--train", "--optimizer=adam", "--loss=" + LOSS.get(model, "cross-entropy")]
                     if train else ["--emit=lib"])
         goal = COMPILE_GOAL.get(model, (None, None))[train]

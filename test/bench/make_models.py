@@ -5,7 +5,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     /usr/bin/python3 make_models.py FOLDER      (Debian: python3-torch, python3-onnx)
 
-The architectures are those of test/models, with the sizes of their papers.
+The architectures are those of test/models, with the sizes of their papers. NAME.onnx is for
+inference; NAME-trainer.onnx has the parameters as they are, unfolded.
 """
 
 import os
@@ -48,9 +49,12 @@ class Lstm(nn.Module):
 
 
 def save(folder, name, model, inputs, **options):
-    torch.onnx.export(model.eval(), tuple(inputs.values()), os.path.join(folder, name + ".onnx"),
-                      opset_version=options.pop("opset", 17), input_names=list(inputs),
-                      dynamic_axes={n: {0: "N"} for n in inputs}, **options)
+    for path, more in ((name, {}), (name + "-trainer", {
+            "training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False})):
+        torch.onnx.export(model.eval(), tuple(inputs.values()),
+                          os.path.join(folder, path + ".onnx"), opset_version=17,
+                          input_names=list(inputs), dynamic_axes={n: {0: "N"} for n in inputs},
+                          **options, **more)
     print(name, flush=True)
 
 
@@ -68,8 +72,7 @@ def main():
          {"input_ids": tokens, "attention_mask": torch.ones_like(tokens),
           "token_type_ids": tokens}, output_names=["hidden", "pooled"])
     save(folder, "lstm", Lstm(), {"x": torch.zeros(1, 64, 256)})
-    save(folder, "mlp", mlp(), {"x": torch.zeros(1, 1, 28, 28)}, do_constant_folding=False,
-         training=torch.onnx.TrainingMode.PRESERVE)
+    save(folder, "mlp", mlp(), {"x": torch.zeros(1, 1, 28, 28)})
 
 
 if __name__ == "__main__":
