@@ -376,9 +376,21 @@ static std::string whyNoNumbers(const Request &request, const Side &a,
   if (request.compiled)
     return "--compiled: --numeric evaluates models, not what they are compiled "
            "to; 'bisect' compares the two";
-  for (const Side *side : {&a, &b})
+  for (const Side *side : {&a, &b}) {
     if (side->kind != FileKind::Model)
       return "--numeric: " + side->fileName() + " is not a model";
+    // Without a phase, models are evaluated as they were imported.
+    if (!side->options->stopAfter.empty())
+      continue;
+    for (const OptionRow *row : side->options->given)
+      if (StringRef name = flagName(*row);
+          !llvm::is_contained({"--batch", "--dim", "--shape", "--state",
+                               "--output", "--verbose", "-j"},
+                              name))
+        return name.str() +
+               ": --numeric evaluates models before the passes; --stop-after=" +
+               "PHASE evaluates what is left after a phase";
+  }
   return "";
 }
 

@@ -359,8 +359,12 @@ int compiler::inspectKernels(llvm::ArrayRef<std::string> args,
   if (code)
     return code;
   std::vector<KernelView> views = kernelViews(*program.artifact);
+  std::vector<KernelView> calls = callViews(*program.artifact);
+  if (request.name.empty() && !calls.empty())
+    llvm::errs() << "sinter-inspect: note: " << calls.size()
+                 << " library calls have no code of their own; 'kernels' "
+                    "without a form of code lists them, too\n";
   if (!request.name.empty()) {
-    std::vector<KernelView> calls = callViews(*program.artifact);
     if (request.forms.empty()) // calls have no code
       views.insert(views.end(), calls.begin(), calls.end());
     views = findKernels(views, request.name);

@@ -160,7 +160,8 @@ private:
     else
       compareAttributes(a_.details[i], b_.details[j], op, details);
     if (a.value != b.value && a.type == b.type)
-      details.push_back(op + valueChange(a_.details[i], b_.details[j]));
+      details.push_back(op + valueChange(a_.details[i], b_.details[j]) +
+                        (kind == "weight" ? readersOf(b_.graph, j) : ""));
     compareOperands(a, b, op, details);
     if (!details.empty())
       llvm::append_range(changesOf(kind, a, b), details);
@@ -168,6 +169,25 @@ private:
       return;
     otherTypes_.insert(b.name);
     types_[{kind, a.name}].insert(a.type + " -> " + b.type);
+  }
+
+  // ", read by /c1/Conv and 2 more"; "" if no node reads it.
+  static std::string readersOf(const MatchGraph &graph, unsigned weight) {
+    std::set<std::string> names;
+    std::string first;
+    for (const MatchNode &node : graph.nodes)
+      if (!node.isBoundary && !node.name.empty() &&
+          llvm::any_of(
+              node.operands,
+              [&](const MatchNode::Use &use) { return use.node == weight; }) &&
+          names.insert(node.name).second && first.empty())
+        first = node.name;
+    if (names.empty())
+      return "";
+    return ", read by " + first +
+           (names.size() > 1
+                ? " and " + std::to_string(names.size() - 1) + " more"
+                : "");
   }
 
   static void compareAttributes(const ModelNode &a, const ModelNode &b,

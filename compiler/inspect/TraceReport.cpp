@@ -88,6 +88,17 @@ std::string compiler::printTraceBetween(const Trace &trace, StringRef from,
         found = i + 1;
     return found;
   };
+  for (StringRef name : {from, to}) {
+    std::string numbers;
+    unsigned count = 0;
+    for (auto [i, step] : llvm::enumerate(trace.steps))
+      if (matches({name.str(), "", false}, step, i) && name != step.phase) {
+        numbers += (count++ ? ", " : "") + std::to_string(i);
+      }
+    if (count > 1)
+      return quoted(name.str()) + " names " + std::to_string(count) +
+             " passes; give the number of one: " + numbers;
+  }
   size_t first = after(from), last = after(to);
   for (auto [name, found] : {std::pair(from, first), std::pair(to, last)})
     if (!found)
@@ -115,14 +126,16 @@ static void printLines(StringRef text, char mark, llvm::raw_ostream &os) {
 
 size_t compiler::printTraceRewrites(const Trace &trace,
                                     const TraceFilter &filter,
-                                    llvm::raw_ostream &os) {
+                                    llvm::raw_ostream &os,
+                                    IsWantedRewrite isWanted) {
   size_t count = 0;
   for (auto [i, step] : llvm::enumerate(trace.steps)) {
     if (!matches(filter, step, i))
       continue;
     bool isTitled = false;
     for (const TraceRewrite &rewrite : step.rewrites) {
-      if (!filter.op.empty() && !concerns(rewrite, filter.op))
+      if (isWanted ? !isWanted(rewrite)
+                   : !filter.op.empty() && !concerns(rewrite, filter.op))
         continue;
       if (!isTitled)
         os << title(i, step) << "\n";

@@ -48,15 +48,18 @@ void printTraceShow(const Trace &trace, const TraceFilter &filter,
 void printTraceDiff(const Trace &trace, const TraceFilter &filter,
                     llvm::raw_ostream &os);
 /// What changed from after the step of `from` to after that of `to`, each a
-/// pass, phase or number; of several steps with this name, the last one.
+/// pass, phase or number; a phase ends with its last step.
 /// Returns an error message, empty on success.
 std::string printTraceBetween(const Trace &trace, llvm::StringRef from,
                               llvm::StringRef to, llvm::raw_ostream &os);
+/// Whether a report has a rewrite.
+using IsWantedRewrite = llvm::function_ref<bool(const TraceRewrite &)>;
 /// The rewrites of each selected pass: what ops and nodes each was about, and
-/// the ops before and after. Of those, only rewrites with `filter.op`. Returns
-/// how many.
+/// the ops before and after. Of those, only rewrites with `filter.op`, or for
+/// which `isWanted` holds if it is given. Returns how many.
 size_t printTraceRewrites(const Trace &trace, const TraceFilter &filter,
-                          llvm::raw_ostream &os);
+                          llvm::raw_ostream &os,
+                          IsWantedRewrite isWanted = nullptr);
 /// Each line of the last IR with the pass that made it what it is. With
 /// `filter.op`, also the rewrites that concern it, and if it is in no line, the
 /// pass that removed the last line with it. Returns how many lines it printed.

@@ -48,15 +48,6 @@ static const TraceRemark *fateAtImport(const Trace &trace, StringRef op) {
   return nullptr;
 }
 
-// The nodes of the op that a line of a rewrite shows: "..., its type "a,b"".
-static llvm::SmallVector<StringRef> ownNodes(StringRef line) {
-  llvm::SmallVector<StringRef> names;
-  line = line.rtrim();
-  if (line.consume_back("\""))
-    line.substr(line.rfind('"') + 1).split(names, ',');
-  return names;
-}
-
 // Whether a line of `lines` shows an op of the node `op` alone (`isAlone`), or
 // of this and others.
 static bool showsOpOf(StringRef lines, StringRef op, bool isAlone) {
@@ -93,7 +84,8 @@ static std::vector<Absorption> absorptionsOf(const Trace &trace,
   return found;
 }
 
-static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
+static Blame blameOf(const Trace &trace, const TraceFilter &filter,
+                     const LineQuestion &question) {
   Blame blame;
   Walk(trace, TraceFilter())
       .run([&](size_t i, const TraceStep &,
@@ -106,7 +98,7 @@ static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
           for (const DiffLine &line : diffs.emplace_back(linesOf(difference))) {
             if (line.mark == '-') {
               makers.emplace(essenceOf(line.text), at->step);
-              if (!filter.op.empty() && mentions(line.text, filter.op))
+              if (!question.empty() && question.asksFor(line.text))
                 blame.removed = i;
             }
             if (line.mark != '+')
@@ -135,14 +127,15 @@ static Blame blameOf(const Trace &trace, const TraceFilter &filter) {
   for (auto &[symbol, lines] : blame.last)
     llvm::erase_if(lines, [&](const BlamedLine &line) {
       return !matches(filter, trace.steps[line.step], line.step) ||
-             (!filter.op.empty() && !mentions(line.text, filter.op));
+             (!question.empty() && !question.asksFor(line.text));
     });
   return blame;
 }
 
 size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
                                  llvm::raw_ostream &os) {
-  Blame blame = blameOf(trace, filter);
+  const LineQuestion question(trace, filter.op);
+  Blame blame = blameOf(trace, filter, question);
   size_t printed = 0;
   // The answer to who removed a node comes before all that has its name.
   for (const Absorption &each : absorptionsOf(trace, filter)) {
@@ -177,7 +170,10 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
   }
   std::string rewrites;
   llvm::raw_string_ostream text(rewrites);
-  size_t numRewrites = printTraceRewrites(trace, filter, text);
+  size_t numRewrites =
+      printTraceRewrites(trace, filter, text, [&](const TraceRewrite &rewrite) {
+        return question.asksFor(rewrite);
+      });
   if (numRewrites)
     os << (printed > absorbed ? "" : "no line of the last IR has it\n")
        << "rewrites:\n"
@@ -188,7 +184,8 @@ size_t compiler::printTraceBlame(const Trace &trace, const TraceFilter &filter,
 size_t compiler::printTraceBlameJson(const Trace &trace,
                                      const TraceFilter &filter,
                                      llvm::raw_ostream &os) {
-  Blame blame = blameOf(trace, filter);
+  const LineQuestion question(trace, filter.op);
+  Blame blame = blameOf(trace, filter, question);
   llvm::json::Array lines, rewrites, absorbed;
   for (const Absorption &each : absorptionsOf(trace, filter))
     absorbed.push_back(
@@ -204,7 +201,7 @@ size_t compiler::printTraceBlameJson(const Trace &trace,
       if (!matches(filter, step, i))
         continue;
       for (const TraceRewrite &rewrite : step.rewrites)
-        if (concerns(rewrite, filter.op)) {
+        if (question.asksFor(rewrite)) {
           llvm::json::Object object = jsonRewrite(rewrite);
           object["step"] = jsonStep(trace, i);
           rewrites.push_back(std::move(object));

@@ -124,10 +124,14 @@ int compiler::inspectTrace(const InspectOptions &inspect,
   if (inspect.command == "grep")
     return grepTrace(trace, inspect, options);
   if (inspect.command == "blame")
-    return printFound(options, "no such line", [&](llvm::raw_ostream &os) {
-      auto report = inspect.json ? printTraceBlameJson : printTraceBlame;
-      return report(trace, inspect.filter, os);
-    });
+    return printFound(
+        options,
+        "the trace has no node, name or line " + quoted(inspect.filter.op) +
+            "; 'grep' finds parts of names",
+        [&](llvm::raw_ostream &os) {
+          auto report = inspect.json ? printTraceBlameJson : printTraceBlame;
+          return report(trace, inspect.filter, os);
+        });
   if (inspect.json) {
     if (!inspect.to.empty())
       return inspectError("diff TRACE PASS PASS: has no JSON form; 'diff TRACE "

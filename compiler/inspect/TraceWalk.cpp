@@ -33,6 +33,66 @@ bool compiler::mentions(StringRef line, StringRef op) {
   return line.contains(escaped);
 }
 
+llvm::SmallVector<StringRef> compiler::ownNodes(StringRef line) {
+  llvm::SmallVector<StringRef> names;
+  line = line.rtrim();
+  if (line.consume_back("\""))
+    line.substr(line.rfind('"') + 1).split(names, ',');
+  return names;
+}
+
+// `text` without its string literals, which are names, mostly.
+static std::string withoutStrings(StringRef text) {
+  std::string rest;
+  while (!text.empty()) {
+    size_t begin = std::min(text.find('"'), text.size());
+    rest += text.take_front(begin);
+    text = begin < text.size() ? text.drop_front(endOfString(text, begin))
+                               : StringRef();
+  }
+  return rest;
+}
+
+LineQuestion::LineQuestion(const Trace &trace, StringRef about)
+    : about_(about.str()) {
+  literal_ = "\"";
+  llvm::raw_string_ostream os(literal_);
+  llvm::printEscapedString(about, os);
+  os << '"';
+  for (const TraceStep &step : trace.steps)
+    for (const TraceChange &change : step.changes) {
+      if (kind_ == Kind::Text && StringRef(change.text).contains(literal_))
+        kind_ = Kind::Name;
+      if (comesFrom(change.text, about)) {
+        kind_ = Kind::Node;
+        return;
+      }
+    }
+}
+
+bool LineQuestion::asksFor(StringRef lines) const {
+  switch (kind_) {
+  case Kind::Node:
+    return comesFrom(lines, about_);
+  case Kind::Name:
+    return lines.contains(literal_);
+  case Kind::Text:
+    return StringRef(withoutStrings(lines)).contains(about_);
+  }
+  llvm_unreachable("an unknown kind of question");
+}
+
+bool LineQuestion::asksFor(const TraceRewrite &rewrite) const {
+  if (kind_ == Kind::Name)
+    return concerns(rewrite, literal_);
+  if (kind_ == Kind::Text)
+    return asksFor(rewrite.before) || asksFor(rewrite.after);
+  return llvm::is_contained(rewrite.nodes, about_) ||
+         llvm::any_of(llvm::split(rewrite.after, '\n'), [&](StringRef line) {
+           return llvm::is_contained(ownNodes(line), about_);
+         });
+}
+
 bool compiler::concerns(const TraceRewrite &rewrite, StringRef op) {
   return llvm::is_contained(rewrite.nodes, op) ||
          mentions(rewrite.before, op) || mentions(rewrite.after, op);

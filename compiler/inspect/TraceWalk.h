@@ -32,6 +32,29 @@ bool matches(const TraceFilter &filter, const TraceStep &step, size_t index);
 /// have there, or have an op that computes it, if it is "grad(NODE)".
 bool mentions(llvm::StringRef line, llvm::StringRef op);
 
+/// Which lines `blame` is asked for: those of ops that come from a node, that
+/// have a whole name of something else (an initializer, an input, a state), or
+/// that contain a text outside of names.
+class LineQuestion {
+public:
+  LineQuestion(const Trace &trace, llvm::StringRef about);
+
+  bool asksFor(llvm::StringRef lines) const;
+  /// Whether the rewrite made, changed or erased such an op.
+  bool asksFor(const TraceRewrite &rewrite) const;
+  bool empty() const { return about_.empty(); }
+  const std::string &about() const { return about_; }
+
+private:
+  enum class Kind { Node, Name, Text };
+
+  std::string about_, literal_; // `literal_`: as a string in printed IR
+  Kind kind_ = Kind::Text;
+};
+
+/// The nodes of the op that a line of a rewrite shows: "..., its type "a,b"".
+llvm::SmallVector<llvm::StringRef> ownNodes(llvm::StringRef line);
+
 /// Whether the rewrite is about `op`, a node or a part of a line.
 bool concerns(const TraceRewrite &rewrite, llvm::StringRef op);
 

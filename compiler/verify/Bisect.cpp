@@ -175,10 +175,16 @@ public:
     if (!isJson)
       llvm::outs() << linesOf(fields);
   }
-  void costs(const NarrowCosts &costs, StringRef policy) {
+  void costs(const NarrowCosts &costs, StringRef policy, bool isMadeUp) {
     object["costs"] = costs.json(policy);
-    if (!isJson)
-      costs.print(llvm::outs(), policy);
+    object["made_up_inputs"] = isMadeUp;
+    if (isJson)
+      return;
+    costs.print(llvm::outs(), policy);
+    if (isMadeUp)
+      llvm::outs()
+          << "measured on made-up inputs; --inputs=in.npz measures on others, "
+             "which may change the order\n";
   }
   void noCosts() {
     object["costs"] = nullptr;
@@ -297,7 +303,7 @@ static int reportCosts(NumericCheck &check, const Compilation &compilation,
   };
   if (failed(costs.measure()))
     return kExitFailed;
-  report.costs(costs, policy);
+  report.costs(costs, policy, check.hasMadeUpInputs());
   if (options.output.empty())
     return kExitDone;
   const GivenArrays given = check.inputs().inputArrays();

@@ -6,7 +6,7 @@
 #include "compiler/verify/Culprit.h"
 
 #include "compiler/verify/Reference.h"
-#include "ir/Locations.h"
+#include "ir/Provenance.h"
 
 #include <cmath>
 
@@ -192,7 +192,7 @@ static bool isSameType(RankedTensorType a, RankedTensorType b) {
 
 Culprit CulpritSearch::describe(Operation *op) {
   Culprit culprit{op->getName().getStringRef().str(),
-                  ir::joinedNodeNames(op->getLoc()), ""};
+                  ir::joinedProvenance(op->getLoc()), ""};
   llvm::SmallSetVector<StringRef, 4> names;
   ir::collectNodeNames(op->getLoc(), names);
   for (StringRef name : names.takeVector()) {

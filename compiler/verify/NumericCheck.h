@@ -63,6 +63,10 @@ public:
   /// The number of gradient rules that were compared with finite differences.
   int numGradients() const { return numGradients_; }
   ProgramInputs &inputs() { return *inputs_; }
+  /// Whether an input of the program was not given.
+  bool hasMadeUpInputs() const {
+    return inputs_->inputArrays().size() > given_.size();
+  }
   /// The program after the precision phase; null if that did not change it.
   mlir::ModuleOp rounded() { return rounded_ ? *rounded_ : nullptr; }
 

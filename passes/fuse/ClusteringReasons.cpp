@@ -16,8 +16,9 @@ namespace sinter::passes {
 std::string Clustering::whyApart(unsigned a, unsigned b) const {
   std::string why;
   if (!pays(clusters[a], clusters[b]))
-    return "one kernel would save nothing: neither uses a result of the other, "
-           "and they are not both reductions with small results";
+    return "neither uses a result of the other, and they are not both "
+           "reductions "
+           "with small results: only such loops become one kernel";
   if (!mergeClusters(clusters[a], clusters[b], &why))
     return why;
   for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})

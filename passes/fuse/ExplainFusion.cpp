@@ -100,12 +100,13 @@ struct ExplainFusionPass : impl::ExplainFusionBase<ExplainFusionPass> {
       if (!op.hasTrait<ir::Alias>())
         for (Value operand : op.getOperands())
           readers[withoutAliases(operand)].insert(&op);
-    for (auto &[value, ops] : readers) {
-      Operation *source = value.getDefiningOp();
-      bool isComputed = source && !isa<ir::ConstantOp>(source);
-      for (Operation *op : ops)
-        if (isComputed)
+    // Two ops may read one value, and one of them a result of the other, too.
+    for (auto &[value, ops] : readers)
+      if (Operation *source = value.getDefiningOp();
+          source && !isa<ir::ConstantOp>(source))
+        for (Operation *op : ops)
           tell(source, op, /*isRead=*/true);
+    for (auto &[value, ops] : readers) {
       if (ops.size() <= kMostReaders) {
         for (size_t i = 0; i < ops.size(); ++i)
           for (size_t j = i + 1; j < ops.size(); ++j)

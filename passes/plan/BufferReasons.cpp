@@ -181,7 +181,14 @@ private:
     if (life.last <= peak || life.last >= plan.order.size())
       return "";
     const Command &last = graph.commands[plan.order[life.last]];
-    return "; kept for " + ir::joinedProvenance(last.loc);
+    std::vector<std::string> names;
+    ir::collectProvenance(last.loc, names);
+    std::string text = "; kept for command " + numberAt(life.last);
+    if (!names.empty())
+      text += ": " + names.front();
+    if (names.size() > 1)
+      text += " and " + std::to_string(names.size() - 1) + " more";
+    return text;
   }
 
   exec::ProgramOp program;

@@ -37,13 +37,15 @@ class KeepNodeNames : public RewriteListener {
 public:
   using RewriteListener::RewriteListener;
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
-    RewriteListener::notifyOperationReplaced(op, replacement);
     ++numReplaced;
     for (Value value : replacement) {
       Operation *source = value.getDefiningOp();
-      if (source && !isa<ConstantOp>(source))
-        source->setLoc(fuseLocations(source->getLoc(), op->getLoc()));
+      if (!source || isa<ConstantOp>(source))
+        continue;
+      source->setLoc(fuseLocations(source->getLoc(), op->getLoc()));
+      notifyOperationModified(source);
     }
+    RewriteListener::notifyOperationReplaced(op, replacement);
   }
   int64_t numReplaced = 0;
 };
