@@ -56,6 +56,12 @@ NarrowCosts::errorWhere(llvm::function_ref<bool(StringRef)> rounds) {
     return narrows(mlir::cast<ir::CastOp>(cast)) &&
            !rounds(ir::joinedNodeNames(cast->getLoc()));
   };
+  // Most of the program comes before the node, or beside it.
+  options.known = &known;
+  options.differs = [&](Operation *op) {
+    auto cast = dyn_cast<ir::CastOp>(op);
+    return cast && narrows(cast) && rounds(ir::joinedNodeNames(op->getLoc()));
+  };
   auto results = runProgram(module, inputs, options);
   if (failed(results))
     return failure();
@@ -87,11 +93,12 @@ static void collectReaders(Operation *op,
       ir::collectNodeNames(user->getLoc(), readers);
 }
 
-LogicalResult NarrowCosts::measure(llvm::ArrayRef<Node> known) {
+LogicalResult NarrowCosts::measure(llvm::ArrayRef<Node> measured) {
   EvaluationOptions options;
   options.isExactCast = [](Operation *cast) {
     return narrows(mlir::cast<ir::CastOp>(cast));
   };
+  options.record = &known;
   auto found = runProgram(module, inputs, options);
   if (failed(found))
     return failure();
@@ -116,10 +123,10 @@ LogicalResult NarrowCosts::measure(llvm::ArrayRef<Node> known) {
     Node node{name, {}, casts.count};
     for (StringRef reader : casts.readers)
       node.readers.push_back(reader.str());
-    const Node *found = llvm::find_if(known, [&](const Node &other) {
+    const Node *found = llvm::find_if(measured, [&](const Node &other) {
       return other.names == node.names && other.numCasts == node.numCasts;
     });
-    if (found != known.end()) {
+    if (found != measured.end()) {
       node.error = found->error;
     } else {
       auto error = errorWhere([&](StringRef other) { return other == name; });
@@ -131,6 +138,7 @@ LogicalResult NarrowCosts::measure(llvm::ArrayRef<Node> known) {
     if (progress)
       progress(nodes.size(), castsOf.size());
   }
+  known = KnownValues();
   llvm::stable_sort(
       nodes, [](const Node &a, const Node &b) { return a.error > b.error; });
   return success();

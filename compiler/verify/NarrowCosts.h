@@ -65,8 +65,8 @@ private:
     size_t numCasts; // that round
     double error = 0;
   };
-  /// `known`: nodes of a program of the same model.
-  mlir::LogicalResult measure(llvm::ArrayRef<Node> known);
+  /// `measured`: nodes of a program of the same model.
+  mlir::LogicalResult measure(llvm::ArrayRef<Node> measured);
   /// The largest error of a result, relative to its size (of a state: to its
   /// change), if the casts round of which the nodes `round`.
   mlir::FailureOr<double>
@@ -93,6 +93,7 @@ private:
   ProgramResults exact;
   std::vector<Node> nodes; // the most expensive first
   double whole = 0;
+  KnownValues known; // of the program without roundings
 };
 
 } // namespace sinter::compiler

@@ -74,6 +74,13 @@ static bool readsTf32(Operation *op) {
 /// sums are rounded, and lanes and blocks add them in few levels.
 static double growth(Operation *op) { return 1 + std::sqrt(termsOf(op)) / 16; }
 
+void KnownValues::keep(Value value, const Tensor &tensor) {
+  const auto bytes = static_cast<int64_t>(
+      sizeof(double) * (tensor.floats.size() + tensor.ints.size()));
+  if (bytes <= bytesLeft && values.try_emplace(value, tensor).second)
+    bytesLeft -= bytes;
+}
+
 namespace {
 
 class NoisyEvaluation {
@@ -83,16 +90,30 @@ public:
 
   FailureOr<SmallVector<Tensor>> run(Block &block, ArrayRef<Tensor> arguments) {
     llvm::DenseMap<Value, Tensor> values;
+    llvm::DenseSet<Value> asKnown; // they are as in options.known
+    const bool keeps = options.record && !tripDepth,
+               reuses = options.known && !tripDepth;
     llvm::DenseMap<Value, Operation *> lastUse;
     for (Operation &op : block)
       for (Value operand : op.getOperands())
         lastUse[operand] = &op;
     for (auto [argument, value] :
          llvm::zip_equal(block.getArguments(), arguments))
-      if (lastUse.contains(argument))
+      if (lastUse.contains(argument)) {
         values.try_emplace(argument, value);
+        if (keeps)
+          options.record->keep(argument, value);
+        if (reuses && isKnownAs(argument, value))
+          asKnown.insert(argument);
+      }
     for (Operation &op : block) {
       SmallVector<Tensor> operands, results;
+      const bool isAsKnown = reuses && !options.differs(&op) &&
+                             llvm::all_of(op.getOperands(), [&](Value each) {
+                               return asKnown.contains(each);
+                             });
+      if (isAsKnown)
+        asKnown.insert(op.result_begin(), op.result_end());
       for (Value operand : op.getOperands())
         operands.push_back(values.find(operand)->second);
       for (Value operand : op.getOperands())
@@ -100,8 +121,12 @@ public:
           values.erase(operand);
       if (op.hasTrait<OpTrait::IsTerminator>())
         return operands;
-      if (failed(runOp(&op, operands, results)))
-        return failure();
+      if (!isAsKnown || !takeKnown(&op, results))
+        if (failed(runOp(&op, operands, results)))
+          return failure();
+      if (keeps)
+        for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
+          options.record->keep(result, value);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
         if (lastUse.contains(result))
           values.try_emplace(result, std::move(value));
@@ -110,6 +135,25 @@ public:
   }
 
 private:
+  bool isKnownAs(Value value, const Tensor &tensor) const {
+    auto found = options.known->values.find(value);
+    return found != options.known->values.end() &&
+           found->second.floats == tensor.floats &&
+           found->second.ints == tensor.ints;
+  }
+  /// Takes the results of `op` from options.known; false if one is not there.
+  bool takeKnown(Operation *op, SmallVectorImpl<Tensor> &results) const {
+    for (Value result : op->getResults()) {
+      auto found = options.known->values.find(result);
+      if (found == options.known->values.end()) {
+        results.clear();
+        return false;
+      }
+      results.push_back(found->second);
+    }
+    return true;
+  }
+
   LogicalResult runOp(Operation *op, SmallVectorImpl<Tensor> &operands,
                       SmallVectorImpl<Tensor> &results) {
     if (auto fusion = dyn_cast<ir::FusionOpInterface>(op)) {
@@ -121,7 +165,10 @@ private:
       if (failed(
               ir::evaluateTrips(op, operands, results,
                                 [&](Block &body, ArrayRef<Tensor> arguments) {
-                                  return run(body, arguments);
+                                  ++tripDepth;
+                                  auto after = run(body, arguments);
+                                  --tripDepth;
+                                  return after;
                                 })))
         return failure();
     } else {
@@ -169,6 +216,7 @@ private:
 
   const EvaluationOptions &options;
   std::mt19937_64 random;
+  unsigned tripDepth = 0; // of scans
 };
 
 } // namespace

@@ -16,6 +16,8 @@
 
 #include "ir/eval/Evaluate.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <functional>
 #include <optional>
 
@@ -31,6 +33,15 @@ struct Noise {
   bool onOperands = false;
 };
 
+/// The values of the arguments and ops of an evaluation, those of the first run
+/// of each function. Values in the bodies of scans are not kept.
+struct KnownValues {
+  llvm::DenseMap<mlir::Value, ir::Tensor> values;
+  int64_t bytesLeft = int64_t(2) << 30;
+
+  void keep(mlir::Value value, const ir::Tensor &tensor);
+};
+
 struct EvaluationOptions {
   ir::Rounding rounding = ir::Rounding::none;
   std::optional<Noise> noise;
@@ -40,6 +51,12 @@ struct EvaluationOptions {
   /// fusion come before the fusion.
   std::function<void(mlir::Operation *op, llvm::ArrayRef<ir::Tensor> results)>
       observe;
+  /// Gets the values; null: none.
+  KnownValues *record = nullptr;
+  /// Values of another evaluation. An op whose operands are as they were there
+  /// is not evaluated again, unless `differs` holds for it. Null: none.
+  const KnownValues *known = nullptr;
+  std::function<bool(mlir::Operation *op)> differs;
 };
 
 /// The relative error of rounding to a float type.

@@ -69,7 +69,7 @@ class Side {
         this.view.keepSight(this.selected, anchor);
     }
     this.view.draw();
-    this.caption.textContent = `${this.app.sides.length > 1 ? program.title + '  ' : ''}@${this.symbol} ${this.isBefore ? 'before' : 'after'} ${program.steps[step].phase}: ${program.steps[step].pass.replace(/^sinter-/, '')}`;
+    this.caption.textContent = `${this.app.sides.length > 1 ? program.title + '  ' : ''}@${this.symbol} ${this.isBefore && hasBefore ? 'before' : 'after'} ${program.steps[step].phase}: ${program.steps[step].pass.replace(/^sinter-/, '')}`;
   }
 
   setOverlay() {
