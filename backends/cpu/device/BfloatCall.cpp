@@ -39,7 +39,7 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
 
 void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
                           const uint8_t *panel, float *sums,
-                          BfloatFetch &fetch) const {
+                          PanelFetch &fetch) const {
   alignas(64) float partial[blockRows * panelColumns];
   for (const Chain &chain : chains_) {
     BfloatRows stretch = rows;
@@ -60,11 +60,8 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
                          void *const *buffers) const {
   const int64_t depth =
       depth_.depth * static_cast<int64_t>(depth_.parts.size());
-  BfloatFetch fetch{task.next, task.next, 0};
-  if (task.next)
-    fetch = {task.next, task.next + panelBytes(depth),
-             ceilDiv(panelBytes(depth) / 64,
-                     (task.end - task.begin) * (depth / step_))};
+  PanelFetch fetch(task.next, panelBytes(depth),
+                   (task.end - task.begin) * (depth / step_));
   BfloatRows rows{nullptr, 0, 0, depth_.parts, depth_.depth, step_};
   BlockPlace place;
   place.firstColumn = task.firstColumn;

@@ -36,7 +36,7 @@ private:
   void compute(TileRegisters &tiles, const Task &task,
                void *const *buffers) const final;
   void sumBlock(TileRegisters &tiles, const BfloatRows &rows,
-                const uint8_t *panel, float *sums, BfloatFetch &fetch) const;
+                const uint8_t *panel, float *sums, PanelFetch &fetch) const;
 
   const BlockStore store_;
   const Depth depth_;

@@ -131,18 +131,12 @@ void sinter::cpu::packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
 #if defined(__x86_64__)
 namespace {
 
-inline void fetchStep(BfloatFetch &fetch) {
-  for (int64_t i = 0; i < fetch.linesOfStep && fetch.at < fetch.end;
-       ++i, fetch.at += lineBytes)
-    _mm_prefetch(reinterpret_cast<const char *>(fetch.at), _MM_HINT_T1);
-}
-
 /// The tiles are those of TileRegisters.
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
 multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
-              BfloatFetch &shared) {
-  BfloatFetch fetch = shared; // in registers
+              PanelFetch &shared) {
+  PanelFetch fetch = shared; // in registers
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (hasUpper) {
@@ -166,7 +160,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
         _tile_dpbf16ps(3, 5, 7);
       }
       panel += 2 * tileBytes;
-      fetchStep(fetch);
+      fetch.step();
     }
   }
   shared = fetch;
@@ -183,7 +177,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
 template <int count>
 __attribute__((target("avx512f,avx512bf16"))) void
 multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
-             float *sums, BfloatFetch &fetch) {
+             float *sums, PanelFetch &fetch) {
   __m512 sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_ps();
@@ -205,7 +199,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
         }
       }
       panel += 2 * tileBytes;
-      fetchStep(fetch);
+      fetch.step();
     }
   }
   for (int row = 0; row < count; ++row)
@@ -218,9 +212,9 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
 constexpr int64_t dotRows = 8;
 
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
-                    BfloatFetch &fetch) {
+                    PanelFetch &fetch) {
   static constexpr std::array<void (*)(const BfloatRows &, int64_t,
-                                       const uint8_t *, float *, BfloatFetch &),
+                                       const uint8_t *, float *, PanelFetch &),
                               dotRows>
       functions = {multiplyDots<1>, multiplyDots<2>, multiplyDots<3>,
                    multiplyDots<4>, multiplyDots<5>, multiplyDots<6>,
@@ -234,7 +228,7 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
 
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   const BfloatRows &rows, const uint8_t *panel,
-                                  float *sums, BfloatFetch &fetch) {
+                                  float *sums, PanelFetch &fetch) {
   if (unit == rt::Bf16Unit::Dot)
     return multiplyByDots(rows, panel, sums, fetch);
   tiles.configure(rows.count, 2 * rows.step);
@@ -246,5 +240,5 @@ void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
 #else
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit, TileRegisters &,
                                   const BfloatRows &, const uint8_t *, float *,
-                                  BfloatFetch &) {}
+                                  PanelFetch &) {}
 #endif

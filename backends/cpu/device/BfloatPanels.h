@@ -65,18 +65,11 @@ struct BfloatRows {
   int64_t depth, step; // depthStep(depth)
 };
 
-/// Memory that is read soon. Each step of a product brings some of its lines of
-/// 64 bytes into the cache of level 2.
-struct BfloatFetch {
-  const uint8_t *at, *end;
-  int64_t linesOfStep;
-};
-
 /// sums[row * panelColumns + column] = the product of rows and panel. `unit` is
 /// Dot or Tiles.
 void multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                      const BfloatRows &rows, const uint8_t *panel, float *sums,
-                     BfloatFetch &fetch);
+                     PanelFetch &fetch);
 
 } // namespace sinter::cpu
 

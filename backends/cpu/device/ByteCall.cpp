@@ -28,11 +28,13 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
   BlockPlace place;
   place.firstColumn = task.firstColumn;
   place.columns = task.columns;
-  const uint8_t *panel = task.panel;
+  PanelFetch fetch(task.next, bytePanelBytes(panelDepth()),
+                   (task.end - task.begin) * (panelDepth() / byteStep));
   for (int64_t block = task.begin; block < task.end; ++block) {
     ByteBlock rows{nullptr, 0, 0, factors_.depth, factors_.parts};
     setBlock(task.a, block, task.batch, rows, place);
-    multiplyBytes(factors_.unit, tiles, factors_.signs, rows, panel, sums);
+    multiplyBytes(factors_.unit, tiles, factors_.signs, rows, task.panel, sums,
+                  fetch);
     store_.store(sums, place, buffers, command_.numSlices - 1);
   }
 }

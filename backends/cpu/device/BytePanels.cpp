@@ -146,7 +146,9 @@ namespace {
 
 template <bool aSigned, bool bSigned, bool hasUpper>
 __attribute__((target("amx-tile,amx-int8"))) void
-multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
+multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
+              PanelFetch &shared) {
+  PanelFetch fetch = shared; // in registers
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (hasUpper) {
@@ -167,8 +169,10 @@ multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
         SINTER_BYTE_DOT(2, 5, 6);
         SINTER_BYTE_DOT(3, 5, 7);
       }
+      fetch.step();
     }
   }
+  shared = fetch;
   constexpr int64_t sumStride = 4 * panelColumns;
   _tile_stored(0, sums, sumStride);
   _tile_stored(1, sums + tileColumns, sumStride);
@@ -180,11 +184,11 @@ multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
 
 template <bool aSigned, bool bSigned>
 void multiplyByTiles(const ByteBlock &rows, const uint8_t *panel,
-                     uint32_t *sums) {
+                     uint32_t *sums, PanelFetch &fetch) {
   if (rows.count > tileRows)
-    multiplyTiles<aSigned, bSigned, true>(rows, panel, sums);
+    multiplyTiles<aSigned, bSigned, true>(rows, panel, sums, fetch);
   else
-    multiplyTiles<aSigned, bSigned, false>(rows, panel, sums);
+    multiplyTiles<aSigned, bSigned, false>(rows, panel, sums, fetch);
 }
 
 //===----------------------------------------------------------------------===//
@@ -376,13 +380,16 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
 
 void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
                                 ByteSigns signs, const ByteBlock &rows,
-                                const uint8_t *panel, uint32_t *sums) {
+                                const uint8_t *panel, uint32_t *sums,
+                                PanelFetch &fetch) {
   using Function =
       void (*)(const ByteBlock &, const uint8_t *panel, uint32_t *sums);
+  using TileFunction = void (*)(const ByteBlock &, const uint8_t *panel,
+                                uint32_t *sums, PanelFetch &);
   static constexpr Function byPairs[2][2] = {
       {multiplyByPairs<false, false>, multiplyByPairs<false, true>},
       {multiplyByPairs<true, false>, multiplyByPairs<true, true>}};
-  static constexpr Function byTiles[2][2] = {
+  static constexpr TileFunction byTiles[2][2] = {
       {multiplyByTiles<false, false>, multiplyByTiles<false, true>},
       {multiplyByTiles<true, false>, multiplyByTiles<true, true>}};
   switch (unit) {
@@ -395,13 +402,13 @@ void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
     return multiplyByDots(unit == ByteUnit::Dot512, rows, signs, panel, sums);
   case ByteUnit::Tiles:
     tiles.configure(rows.count, byteStep);
-    return byTiles[signs.a][signs.b](rows, panel, sums);
+    return byTiles[signs.a][signs.b](rows, panel, sums, fetch);
   }
 }
 #else
 void sinter::cpu::multiplyBytes(ByteUnit, TileRegisters &, ByteSigns signs,
                                 const ByteBlock &rows, const uint8_t *panel,
-                                uint32_t *sums) {
+                                uint32_t *sums, PanelFetch &) {
   multiplyByLoops(rows, signs, panel, sums);
 }
 #endif

@@ -78,9 +78,11 @@ struct ByteBlock {
 };
 
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned
-/// to 64 bytes, and so is the panel. hasByteUnit(unit).
+/// to 64 bytes, and so is the panel. hasByteUnit(unit). A step of `fetch` is
+/// one of byteStep elements; only tiles are faster than memory.
 void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
-                   const ByteBlock &rows, const uint8_t *panel, uint32_t *sums);
+                   const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
+                   PanelFetch &fetch);
 
 /// The tiles of a panel.
 namespace bytetiles {

@@ -13,6 +13,29 @@ namespace sinter::cpu {
 /// The rows and the columns of a block of a product.
 inline constexpr int64_t blockRows = 32, panelColumns = 32;
 
+/// Memory that is read soon: it is brought into the cache of level 2 step by
+/// step of a product.
+class PanelFetch {
+public:
+  /// Nothing.
+  PanelFetch() = default;
+  /// `bytes` bytes from `panel` on, which may be null, in `steps` steps.
+  PanelFetch(const uint8_t *panel, int64_t bytes, int64_t steps)
+      : at_(panel), end_(panel ? panel + bytes : panel),
+        linesOfStep_((bytes / lineBytes + steps - 1) / steps) {}
+
+  void step() {
+    for (int64_t i = 0; i < linesOfStep_ && at_ < end_; ++i, at_ += lineBytes)
+      __builtin_prefetch(at_, /*rw=*/0, /*locality=*/2);
+  }
+
+private:
+  static constexpr int64_t lineBytes = 64;
+
+  const uint8_t *at_ = nullptr, *end_ = nullptr;
+  int64_t linesOfStep_ = 0;
+};
+
 /// The shapes of the tile registers of one thread. At most one object for a
 /// thread at a time, and no call of the library during its lifetime. Without
 /// configure(), it needs no AMX.

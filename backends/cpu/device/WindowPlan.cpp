@@ -82,6 +82,11 @@ void WindowPlan::placeRows(int64_t image, int64_t block,
                        filters +
                    place.firstColumn;
   place.count = std::min(blockRows, rows - first);
+  if (points == outColumns) {
+    for (size_t i = 0; i < place.rows.size(); ++i)
+      place.rows[i] = offset + static_cast<int64_t>(i) * filters;
+    return;
+  }
   for (int64_t i = 0; i < place.count; ++i) {
     const bool isResult = column < outColumns;
     place.rows[static_cast<size_t>(i)] =
