@@ -28,6 +28,15 @@ std::optional<float> splatOf(Value value) {
   return splat.getSplatValue<APFloat>().convertToFloat();
 }
 
+/// The number that all elements of a constant of int32 are.
+std::optional<int64_t> integerSplatOf(Value value) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)) ||
+      !splat.getElementType().isSignlessInteger(32))
+    return std::nullopt;
+  return splat.getSplatValue<APInt>().getSExtValue();
+}
+
 class Matcher {
 public:
   Matcher(Operation *contraction, bool makesVectors)
@@ -37,7 +46,9 @@ public:
 
 private:
   std::optional<QuantizedPostOp> dequantize(ir::CastOp cast);
-  std::optional<QuantizedPostOp> quantize(Value value);
+  std::optional<QuantizedPostOp> fakeQuantize(Value value);
+  std::optional<QuantizedPostOp> addCodes(ir::AddOp add, Value value);
+  bool isQuantized(Value value, Type code);
   std::optional<QuantizedPostOp> withVector(PostOpKind kind, Operation *op,
                                             Value operand, Members members);
   ir::BroadcastOp vectorAlongColumns(Operation *op, Value operand);
@@ -58,6 +69,36 @@ Value besides(Operation *op, Value value) {
     return {};
   return op->getOperand(op->getOperand(0) == value ? 1 : 0);
 }
+
+} // namespace
+
+std::optional<CodedValue> codedValueOf(Value value) {
+  auto product = value.getDefiningOp<ir::MulOp>();
+  if (!product)
+    return std::nullopt;
+  const unsigned at = splatOf(product.getLhs()) ? 0 : 1;
+  std::optional<float> scale = splatOf(product->getOperand(at));
+  auto cast = product->getOperand(1 - at).getDefiningOp<ir::CastOp>();
+  if (!scale || !cast)
+    return std::nullopt;
+  CodedValue coded{cast.getX(), *scale, 0, {}};
+  if (auto difference = cast.getX().getDefiningOp<ir::SubOp>()) {
+    auto widening = difference.getLhs().getDefiningOp<ir::CastOp>();
+    std::optional<int64_t> zero = integerSplatOf(difference.getRhs());
+    if (!widening || !zero)
+      return std::nullopt;
+    coded.codes = widening.getX();
+    coded.zero = static_cast<float>(*zero);
+    coded.members = {widening, difference.getRhs().getDefiningOp(), difference};
+  }
+  coded.members.append(
+      {cast, product->getOperand(at).getDefiningOp(), product});
+  return ir::tensorType(coded.codes).getElementType().isInteger(8)
+             ? std::optional(std::move(coded))
+             : std::nullopt;
+}
+
+namespace {
 
 /// Follows a chain of ops with one user each. A step is an op of one kind whose
 /// other operand, if it has one, is a splat.
@@ -138,7 +179,7 @@ std::optional<QuantizedPostOp> Matcher::dequantize(ir::CastOp cast) {
 // Pattern: cast(clip(round(x / scale) + zero point)), with the bounds of the
 // cast's 8-bit type; without a division the scale is 1, without an addition the
 // zero point 0
-std::optional<QuantizedPostOp> Matcher::quantize(Value value) {
+std::optional<QuantizedPostOp> matchQuantize(Value value) {
   Chain chain(value);
   const float scale = chain.takeNumber<ir::DivOp>().value_or(1);
   if (!chain.take<ir::RoundOp>())
@@ -164,20 +205,74 @@ std::optional<QuantizedPostOp> Matcher::quantize(Value value) {
       std::move(chain.members)};
 }
 
+/// Whether `value`, perhaps after a relu, is quantised to codes of type `code`.
+bool Matcher::isQuantized(Value value, Type code) {
+  Chain chain(value);
+  chain.take<ir::ReluOp>();
+  std::optional<QuantizedPostOp> next = matchQuantize(chain.value);
+  return next && ir::tensorType(next->result()).getElementType() == code;
+}
+
+// Pattern: x + (codes - zero point) * scale, which is quantised to the same
+// type
+std::optional<QuantizedPostOp> Matcher::addCodes(ir::AddOp add, Value value) {
+  std::optional<CodedValue> coded = codedValueOf(besides(add, value));
+  if (!coded || !isQuantized(add.getResult(),
+                             ir::tensorType(coded->codes).getElementType()))
+    return std::nullopt;
+  coded->members.push_back(add);
+  auto number = [&](float x) {
+    return FloatAttr::get(Float32Type::get(add.getContext()), x);
+  };
+  return QuantizedPostOp{{PostOpKind::add_codes, coded->codes,
+                          number(coded->scale), number(coded->zero)},
+                         std::move(coded->members)};
+}
+
+// Pattern: dequantised(quantised(x)), to which others are added as in addCodes
+std::optional<QuantizedPostOp> Matcher::fakeQuantize(Value value) {
+  std::optional<QuantizedPostOp> found = matchQuantize(value);
+  if (!found)
+    return std::nullopt;
+  Value codes = found->result();
+  Chain chain(codes);
+  while (chain.take<ir::CastOp>() || chain.take<ir::SubOp>()) {
+  }
+  chain.take<ir::MulOp>();
+  std::optional<CodedValue> coded = codedValueOf(chain.value);
+  auto add = dyn_cast_or_null<ir::AddOp>(onlyUser(chain.value));
+  if (!coded || coded->codes != codes || !add || !besides(add, chain.value) ||
+      found->postOp.alpha.getValue().convertToFloat() != coded->scale ||
+      found->postOp.beta.getValue().convertToFloat() != coded->zero)
+    return std::nullopt;
+  std::optional<QuantizedPostOp> next = addCodes(add, chain.value);
+  if (!next || ir::tensorType(next->postOp.operand).getElementType() !=
+                   ir::tensorType(codes).getElementType())
+    return std::nullopt;
+  found->postOp.kind = PostOpKind::fake_quantize;
+  found->members.append(coded->members);
+  return found;
+}
+
 std::optional<QuantizedPostOp> Matcher::match(Value value) {
   Operation *user = onlyUser(value);
   if (!user || user->getNumResults() != 1)
     return std::nullopt;
-  if (auto add = dyn_cast<ir::AddOp>(user))
-    if (Value other = besides(add, value))
-      if (auto bias = withVector(PostOpKind::bias, add, other, {}))
-        return bias;
+  Type element = ir::tensorType(value).getElementType();
+  if (auto add = dyn_cast<ir::AddOp>(user)) {
+    Value other = besides(add, value);
+    auto bias =
+        other ? withVector(PostOpKind::bias, add, other, {}) : std::nullopt;
+    return !bias && other && element.isF32() ? addCodes(add, value) : bias;
+  }
   if (auto relu = dyn_cast<ir::ReluOp>(user))
     return QuantizedPostOp{{PostOpKind::relu, {}, {}}, {relu}};
-  Type element = ir::tensorType(value).getElementType();
   if (auto cast = dyn_cast<ir::CastOp>(user))
     return element.isSignlessInteger(32) ? dequantize(cast) : std::nullopt;
-  return element.isF32() ? quantize(value) : std::nullopt;
+  if (!element.isF32())
+    return std::nullopt;
+  std::optional<QuantizedPostOp> fake = fakeQuantize(value);
+  return fake ? fake : matchQuantize(value);
 }
 
 bool multipliesBytes(Operation *op) {
@@ -194,6 +289,30 @@ bool hasByteWindow(ir::ConvOp conv) {
          (static_cast<int64_t>(conv.getGroups()) == filter[0] &&
           filter[1] == 1 && filter[2] <= maxHeight &&
           filter[2] * filter[3] <= maxPoints);
+}
+
+std::optional<ConvPadding> paddingOf(Operation *contraction) {
+  auto conv = dyn_cast<ir::ConvOp>(contraction);
+  if (!conv || !multipliesBytes(conv) || !hasByteWindow(conv))
+    return std::nullopt;
+  auto pad = widenedBytes(conv.getInput()).getDefiningOp<ir::PadOp>();
+  DenseIntElementsAttr number;
+  auto isZero = [](int64_t count) { return count == 0; };
+  if (!pad || !matchPattern(pad.getValue(), m_Constant(&number)) ||
+      !llvm::all_of(pad.getInterior(), isZero) ||
+      !llvm::all_of(conv.getPadsLow(), isZero) ||
+      !llvm::all_of(conv.getPadsHigh(), isZero))
+    return std::nullopt;
+  const int64_t channel = conv.getChannelsLast() ? 3 : 1;
+  for (int64_t dim : {int64_t(0), channel})
+    if (pad.getLow()[dim] != 0 || pad.getHigh()[dim] != 0)
+      return std::nullopt;
+  const APInt bits = *number.begin();
+  const bool isUnsigned =
+      ir::tensorType(pad).getElementType().isUnsignedInteger();
+  return ConvPadding{pad,
+                     static_cast<int32_t>(isUnsigned ? bits.getZExtValue()
+                                                     : bits.getSExtValue())};
 }
 
 std::optional<QuantizedPostOp>

@@ -22,6 +22,16 @@ bool multipliesBytes(mlir::Operation *op);
 /// each channel.
 bool hasByteWindow(ir::ConvOp conv);
 
+/// What pads the input of a convolution of 8-bit integers.
+struct ConvPadding {
+  ir::PadOp pad; // of the spatial dimensions
+  int32_t value;
+};
+
+/// The op that pads the input of `contraction`, if a call of it that has
+/// dequantize can pad with the same value instead.
+std::optional<ConvPadding> paddingOf(mlir::Operation *contraction);
+
 /// A post-op and the ops that it stands for.
 struct QuantizedPostOp {
   PostOp postOp;
@@ -31,6 +41,21 @@ struct QuantizedPostOp {
 
   mlir::Value result() const { return members.back()->getResult(0); }
 };
+
+/// (codes - zero) * scale of float32.
+struct CodedValue {
+  mlir::Value codes; // of 8 bits
+  float scale, zero;
+  /// In the order of the block; they may have other users.
+  llvm::SmallVector<mlir::Operation *, 8> members;
+};
+
+/// `value` taken apart if it is dequantised with one scale and one zero point.
+std::optional<CodedValue> codedValueOf(mlir::Value value);
+
+/// The ops that all uses of `value`, of float32, belong to, as the post-op
+/// quantize; nothing if they are something else.
+std::optional<QuantizedPostOp> matchQuantize(mlir::Value value);
 
 /// The post-op of `contraction` that all uses of `value` belong to; nothing if
 /// there is none. `value` is the result of the contraction or of the post-op

@@ -178,6 +178,7 @@ int64_t EntryTables::addConv(exec::ConvOp op) {
   copyTo(op.getDilations(), p.dilations);
   copyTo(op.getPadsLow(), p.padsLow);
   copyTo(op.getPadsHigh(), p.padsHigh);
+  p.padValue = static_cast<int32_t>(op.getPadValue());
   p.numPostOps = addPostOps(op.getPostOps(), op.getInputs().size(), p.postOps);
   return convs.size() - 1;
 }

@@ -247,6 +247,10 @@ static double flopsOfElement(uint32_t kind) {
     return 2;
   case SINTER_POST_QUANTIZE: // division, rounding, addition, bounds, cast
     return 6;
+  case SINTER_POST_FAKE_QUANTIZE: // the same, two casts, difference, product
+    return 10;
+  case SINTER_POST_ADD_CODES: // two casts, difference, product, addition
+    return 5;
   case SINTER_POST_CLIP:  // a minimum and a maximum
   case SINTER_POST_SWISH: // a sigmoid and a product
   case SINTER_POST_CHANNEL_SQUARES:

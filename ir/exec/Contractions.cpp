@@ -78,6 +78,7 @@ struct PostOpRules {
     case SINTER_POST_EXTENT_NONE:
       return 0;
     case SINTER_POST_EXTENT_RESULT:
+    case SINTER_POST_EXTENT_CODES:
       return result;
     case SINTER_POST_EXTENT_COLUMN:
     case SINTER_POST_EXTENT_CHANNEL:
@@ -97,28 +98,37 @@ const sinter_post_op_traits &exec::traitsOf(PostOpKind kind) {
 }
 
 /// The element type of a slice of `extent`. `beside`: that of a slice in the
-/// shape of the result.
-static Type elementTypeOf(sinter_post_extent extent, Type beside) {
+/// shape of the result, `result`: that of the result.
+static Type elementTypeOf(sinter_post_extent extent, Type beside, Type result) {
   MLIRContext *context = beside.getContext();
   if (extent == SINTER_POST_EXTENT_BITS)
     return IntegerType::get(context, 8, IntegerType::Unsigned);
+  if (extent == SINTER_POST_EXTENT_CODES)
+    return result;
   return extent == SINTER_POST_EXTENT_CHANNEL ? Float32Type::get(context)
                                               : beside;
 }
 
 /// Checks that dequantize comes at most once, that quantize is last and after
-/// it, and that the result has the type that they give it.
+/// it, that what needs both is between them, and that the result has the type
+/// that they give it.
 static LogicalResult verifyQuantisation(Operation *op, ArrayAttr postOps,
                                         Type result) {
-  bool isFloat = false, isCoded = false;
+  bool isFloat = false, isCoded = false, needsCodes = false;
   for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
     PostOpKind kind = post.getKind();
+    const bool isBetween =
+        kind == PostOpKind::fake_quantize || kind == PostOpKind::add_codes;
     if (isCoded || (kind == PostOpKind::dequantize && isFloat) ||
-        (kind == PostOpKind::quantize && !isFloat))
+        ((kind == PostOpKind::quantize || isBetween) && !isFloat))
       return op->emitOpError() << "has dequantize and quantize out of order";
+    needsCodes |= isBetween;
     isFloat |= kind == PostOpKind::dequantize;
     isCoded |= kind == PostOpKind::quantize;
   }
+  if (needsCodes && !isCoded)
+    return op->emitOpError()
+           << "has fake_quantize or add_codes without quantize";
   if (isFloat && !(isCoded ? result.isInteger(8) : result.isF32()))
     return op->emitOpError()
            << "has a result of " << result
@@ -183,7 +193,7 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
              << number << " of " << operands.size();
     int64_t elements = rules.elements(traits.extent);
     StringRef what = traits.what;
-    Type expected = elementTypeOf(traits.extent, beside);
+    Type expected = elementTypeOf(traits.extent, beside, elementOf(writes[0]));
     if (Type type = elementOf(operands[number]); type != expected)
       return op->emitOpError()
              << what << (expected.isUnsignedInteger(8) ? " are " : " is ")
@@ -342,11 +352,30 @@ static LogicalResult verifyConvWindow(ConvOp op) {
   return success();
 }
 
+/// Whether the post-ops of `op` have dequantize.
+template <class OpTy> static bool dequantizes(OpTy op) {
+  return llvm::any_of(
+      op.getPostOps().template getAsRange<PostOpAttr>(),
+      [](PostOpAttr post) { return post.getKind() == PostOpKind::dequantize; });
+}
+
+static LogicalResult verifyPadValue(ConvOp op) {
+  const int64_t value = static_cast<int32_t>(op.getPadValue());
+  Type input = bufferOp(op.getInputs()[0]).getTensorType().getElementType();
+  const int64_t least = input.isUnsignedInteger() ? 0 : -128;
+  if (value == 0 || (input.isInteger(8) && dequantizes(op) && value >= least &&
+                     value <= least + 255))
+    return success();
+  return op.emitOpError() << "pads " << input << " with " << value;
+}
+
 static LogicalResult verifyConv(ConvOp op) {
   if (failed(verifyConvWindow(op)))
     return failure();
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs two operands";
+  if (failed(verifyPadValue(op)))
+    return failure();
   if (op.getDirection() == ConvDirection::forward &&
       failed(verifyFactors(op, "an input and a filter")))
     return failure();

@@ -58,7 +58,7 @@ inline constexpr int64_t kControlBytes = 64;
 mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
 /// The most post-ops of a contraction (SINTER_MAX_POST_OPS of abi.h).
-inline constexpr unsigned kMaxPostOps = 6;
+inline constexpr unsigned kMaxPostOps = 8;
 /// The most commands of all trips of a scan: the runtime expands them.
 inline constexpr int64_t kMaxScanCommands = 1 << 22;
 

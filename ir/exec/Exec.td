@@ -46,7 +46,7 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
     >= 0; at most 4 batch dimensions. C2: all elements are in their buffers. C3: A and B have the same element type, or both
     8-bit integers and C int32 or the result of dequantize.
-    C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
+    C4: at most 8 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
     covers the elements of C, a_sum has m and b_sum n elements, without batch, and all have the element type of C; that
     of relu_bits and relu_grad has the bytes of the bits. Before dequantize it is int32, after it float32. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
     ```mlir
@@ -79,10 +79,10 @@ def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
 
     C1: one to three spatial dimensions, one entry each per list; strides, dilations, kernel >= 1; groups divide
     channels and filters. C2: the window gives the output sizes. C3: buffers have the sizes of their tensors.
-    C4: at most 6 post-ops, none with filter_grad; operands as for `exec.matmul`; channel_sum and channel_squares
+    C4: at most 8 post-ops, none with filter_grad; operands as for `exec.matmul`; channel_sum and channel_squares
     are for forward and keep a float32 for each filter. C5: as for `exec.matmul`. C6: input and filter of a forward
     convolution have the same element type, or both 8-bit integers and the result int32 or
-    that of dequantize.
+    that of dequantize. C7: the input is padded with `pad_value`, one of its values. It is 0 without dequantize.
     ```mlir
     exec.conv forward(%x, %w) -> %y batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
         kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1]
@@ -96,11 +96,11 @@ def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
                        DenseI64ArrayAttr:$pads_high, UnitAttr:$channels_last,
                        DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
-                       UnitAttr:$tf32);
+                       UnitAttr:$tf32, DefaultValuedAttr<I32Attr, "0">:$pad_value);
   let assemblyFormat = [{
     `` $direction `(` $inputs `)` `->` $output (`keeps` `(` $kept^ `)`)? `batch` $batch `channels` $channels `filters` $filters
     `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
-    `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
+    `dilations` $dilations `low` $pads_low `high` $pads_high (`value` $pad_value^)? (`channels_last` $channels_last^)?
     (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
   }];
 }

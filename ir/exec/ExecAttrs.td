@@ -91,13 +91,14 @@ def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is done to the result of a c
   I32EnumAttrCase<"gelu_tanh_grad", 15>, I32EnumAttrCase<"bias_grad", 16>,
   I32EnumAttrCase<"a_sum", 17>, I32EnumAttrCase<"b_sum", 18>,
   I32EnumAttrCase<"channel_sum", 19>, I32EnumAttrCase<"channel_squares", 20>,
-  I32EnumAttrCase<"dequantize", 21>, I32EnumAttrCase<"quantize", 22>]>;
+  I32EnumAttrCase<"dequantize", 21>, I32EnumAttrCase<"quantize", 22>,
+  I32EnumAttrCase<"fake_quantize", 23>, I32EnumAttrCase<"add_codes", 24>]>;
 
 def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let summary = "a step after a contraction";
   let description = [{
-    `read` is the number of the operand of bias, add, relu_grad, gelu_tanh_grad or dequantize among the reads of the command (from
-    2). `write` is the number of the buffer that a kind which keeps something writes (from 1). `alpha` is the factor of
+    `read` is the number of the operand of bias, add, relu_grad, gelu_tanh_grad, dequantize or add_codes among the reads of the
+    command (from 2). `write` is the number of the buffer that a kind which keeps something writes (from 1). `alpha` is the factor of
     a scale; `alpha` and `beta` are the bounds of a clip. swish is x * sigmoid(x), hard_swish is
     x * min(max(x / 6 + 0.5, 0), 1).
 
@@ -109,7 +110,8 @@ def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
 
     dequantize and quantize are for contractions of 8-bit integers. dequantize casts an int32 x to float32 and multiplies
     it by the scale of its column, which it reads. quantize, the last step, is round(x / alpha) + beta, rounded to nearest
-    even and clamped to the type of the result; NaN becomes 0.
+    even and clamped to the type of the result; NaN becomes 0. Between both, fake_quantize is (q - beta) * alpha, where q
+    is what quantize would make of x, and add_codes adds (read - beta) * alpha, where read has the type of the result.
     ```mlir
     #exec.post_op<bias read 2>
     #exec.post_op<relu_bits write 1>

@@ -127,6 +127,7 @@ private:
       takeViews(dot, epilogue, isGenerated);
     else if (readsNarrow)
       takeBefore(operandCasts(contraction, isGenerated), epilogue);
+    takePadding(contraction, epilogue, isGenerated);
     explain(epilogue);
     OpBuilder builder(members.back());
     SmallVector<Value> results = epilogue.results();
@@ -191,6 +192,20 @@ private:
     return casts;
   }
 
+  /// Adds what pads the input of 8-bit integers.
+  static void takePadding(Operation *contraction, Epilogue &epilogue,
+                          bool isGenerated) {
+    std::optional<ConvPadding> padding =
+        !isGenerated && llvm::is_contained(epilogue.postOps,
+                                           exec::PostOpKind::dequantize)
+            ? paddingOf(contraction)
+            : std::nullopt;
+    if (!padding)
+      return;
+    Operation *value = padding->pad.getValue().getDefiningOp();
+    takeBefore({value, padding->pad}, epilogue);
+  }
+
   static void takeBefore(ArrayRef<Operation *> before, Epilogue &epilogue) {
     llvm::erase_if(epilogue.members, [&](Operation *op) {
       return llvm::is_contained(before, op);
@@ -209,6 +224,7 @@ private:
     // What a library call reads or keeps for each element must have the layout
     // of the result.
     bool isBesideOthers = epilogue.reads(SINTER_POST_EXTENT_RESULT) ||
+                          epilogue.reads(SINTER_POST_EXTENT_CODES) ||
                           epilogue.reads(SINTER_POST_EXTENT_BITS) ||
                           !epilogue.kept.empty();
     if (!isBesideOthers)

@@ -123,10 +123,10 @@ public:
 
 private:
   /// The epilogue of 8-bit integers. It ends with int32, or with what follows
-  /// dequantize.
+  /// dequantize. After codes are added, it ends with quantize.
   Epilogue runQuantized() {
     note();
-    bool isFloat = false;
+    bool isFloat = false, needsQuantize = false;
     while (std::optional<QuantizedPostOp> next = matchQuantizedPostOp(
                result, contraction, /*makesVectors=*/true)) {
       if (!apply(next->postOp))
@@ -136,13 +136,17 @@ private:
           members.push_back(member);
       result = next->result();
       isFloat |= next->postOp.kind == exec::PostOpKind::dequantize;
-      if (isFloat)
+      const bool ends = next->postOp.kind == exec::PostOpKind::quantize;
+      needsQuantize |= next->postOp.kind == exec::PostOpKind::fake_quantize ||
+                       next->postOp.kind == exec::PostOpKind::add_codes;
+      if (isFloat && (ends || !needsQuantize))
         note();
-      if (next->postOp.kind == exec::PostOpKind::quantize)
+      if (ends)
         break;
     }
     best.whyEnds = "after products of 8-bit integers, libraries apply "
-                   "dequantize, bias, relu and quantize";
+                   "dequantize, bias, relu, quantize and what is added to it "
+                   "quantised";
     llvm::sort(best.members, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });

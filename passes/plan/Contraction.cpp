@@ -274,21 +274,31 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
                  RankedTensorType filter, RankedTensorType outputType) {
   if (transposed)
     return error() << "it transposes its result";
-  if (failed(addRead(first)) || failed(addRead(second)) ||
-      failed(matchPostOps()))
-    return failure();
+  SmallVector<int64_t> padsLow(op.getPadsLow()), padsHigh(op.getPadsHigh());
+  int32_t padValue = 0;
   size_t spatialRank = input.getRank() - 2,
          channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
   size_t firstSpatial = op.getChannelsLast() ? 1 : 2;
+  if (std::optional<ConvPadding> padding = paddingOf(contraction)) {
+    for (size_t i = 0; i < spatialRank; ++i) {
+      padsLow[i] += padding->pad.getLow()[firstSpatial + i];
+      padsHigh[i] += padding->pad.getHigh()[firstSpatial + i];
+    }
+    padValue = padding->value;
+    first = padding->pad.getX();
+    input = ir::tensorType(first);
+  }
+  if (failed(addRead(first)) || failed(addRead(second)) ||
+      failed(matchPostOps()))
+    return failure();
   builder.create<exec::ConvOp>(
       fusion.getLoc(), direction, reads, outputs[0], outputs.drop_front(),
       input.getDimSize(0), input.getDimSize(channelDim), filter.getDimSize(0),
       op.getGroups(), input.getShape().slice(firstSpatial, spatialRank),
       outputType.getShape().slice(firstSpatial, spatialRank),
       filter.getShape().drop_front(2), op.getStrides(), op.getDilations(),
-      op.getPadsLow(), op.getPadsHigh(),
-      static_cast<bool>(op.getChannelsLast()),
-      builder.getArrayAttr(postOpAttrs), op.getTf32());
+      padsLow, padsHigh, static_cast<bool>(op.getChannelsLast()),
+      builder.getArrayAttr(postOpAttrs), op.getTf32(), padValue);
   return success();
 }
 

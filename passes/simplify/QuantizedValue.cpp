@@ -53,12 +53,13 @@ std::optional<Range> rangeOf(Value value) {
   }
   if (std::optional<Tensor> tensor = constantIntegers(value))
     return rangeOf(*tensor);
-  if (auto type = dyn_cast<IntegerType>(tensorType(value).getElementType());
-      type && type.getWidth() == 8)
-    return rangeOf(type);
+  // A view of a constant is narrower than its type.
   Operation *def = value.getDefiningOp();
-  bool moves = isView(def) || (def && widenedBytes(value));
-  return moves ? rangeOf(def->getOperand(0)) : std::nullopt;
+  if (isView(def) || (def && widenedBytes(value)))
+    return rangeOf(def->getOperand(0));
+  auto type = dyn_cast<IntegerType>(tensorType(value).getElementType());
+  return type && type.getWidth() == 8 ? std::optional(rangeOf(type))
+                                      : std::nullopt;
 }
 
 } // namespace

@@ -72,18 +72,24 @@ bool hasPostOp(const sinter_post_op *ops, uint32_t count, uint32_t kind) {
                      [&](const sinter_post_op &op) { return op.kind == kind; });
 }
 
-/// Checks the places of DEQUANTIZE and QUANTIZE, and the type of the result.
+/// Checks the places of DEQUANTIZE, QUANTIZE and what is between them, and the
+/// type of the result.
 Status checkQuantisation(const sinter_post_op *ops, uint32_t count,
                          uint32_t outDtype) {
-  bool isFloat = false, isCoded = false;
+  bool isFloat = false, isCoded = false, needsCodes = false;
   for (uint32_t i = 0; i < count; ++i) {
     const bool begins = ops[i].kind == SINTER_POST_DEQUANTIZE,
-               ends = ops[i].kind == SINTER_POST_QUANTIZE;
-    if (isCoded || (begins && isFloat) || (ends && !isFloat))
+               ends = ops[i].kind == SINTER_POST_QUANTIZE,
+               isBetween = ops[i].kind == SINTER_POST_FAKE_QUANTIZE ||
+                           ops[i].kind == SINTER_POST_ADD_CODES;
+    if (isCoded || (begins && isFloat) || ((ends || isBetween) && !isFloat))
       return Status::invalid("has DEQUANTIZE and QUANTIZE out of order");
+    needsCodes |= isBetween;
     isFloat |= begins;
     isCoded |= ends;
   }
+  if (needsCodes && !isCoded)
+    return Status::invalid("has FAKE_QUANTIZE or ADD_CODES without QUANTIZE");
   if (isFloat && !(isCoded ? isByte(outDtype) : outDtype == SINTER_F32))
     return Status::invalid(std::string("has a result of ") +
                            dtypeName(outDtype) + " after " +
@@ -168,6 +174,9 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
       break;
     case SINTER_POST_EXTENT_RESULT:
       SINTER_RETURN_IF_ERROR(check(result, dtype));
+      break;
+    case SINTER_POST_EXTENT_CODES:
+      SINTER_RETURN_IF_ERROR(check(result, outDtype));
       break;
     case SINTER_POST_EXTENT_COLUMN:
       SINTER_RETURN_IF_ERROR(check({{biasSize, 1}}, dtype));
@@ -302,6 +311,20 @@ template <class Params> bool hasIntegerSums(const Params &p) {
                    SINTER_POST_DEQUANTIZE);
 }
 
+/// Checks what pads the input.
+Status checkPadValue(const sinter_conv &p) {
+  const int32_t least = p.dtype == SINTER_U8 ? 0 : -128;
+  if (p.padValue == 0 ||
+      (isByte(p.dtype) &&
+       hasPostOp(p.postOps,
+                 std::min<uint32_t>(p.numPostOps, SINTER_MAX_POST_OPS),
+                 SINTER_POST_DEQUANTIZE) &&
+       p.padValue >= least && p.padValue <= least + 255))
+    return {};
+  return Status::invalid("pads " + dtypeName(p.dtype) + " with " +
+                         number(p.padValue));
+}
+
 /// Checks the dtype of the second operand, which differs from the first.
 /// `hasSums`: the sums, or the result, are int32.
 Status checkOtherFactor(uint32_t dtype, uint32_t other, uint32_t outDtype,
@@ -421,6 +444,7 @@ Status sinter::rt::checkConv(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
   const auto &p = *command.conv.params;
   SINTER_RETURN_IF_ERROR(checkConvShape(p));
+  SINTER_RETURN_IF_ERROR(checkPadValue(p));
   Result<std::vector<Dim>> input = activationDims(p, p.channels, p.inputDims);
   Result<std::vector<Dim>> output = activationDims(p, p.filters, p.outputDims);
   if (!input.ok() || !output.ok())

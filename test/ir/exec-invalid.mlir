@@ -766,6 +766,41 @@ exec.program @quantize_first("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : 
 
 // -----
 
+// matmul C4: fake_quantize and add_codes need quantize.
+exec.program @fake_quantize_last("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{has fake_quantize or add_codes without quantize}}
+  exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<dequantize read 2>, #exec.post_op<fake_quantize alpha 0.5 : f32 beta 3.0 : f32>]
+}
+
+// -----
+
+// matmul C4: added codes have the type of the result.
+exec.program @added_codes("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xui8>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>
+  %w = exec.buffer input[1] 0 + 16 : tensor<4x4xi8>
+  %s = exec.buffer input[2] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4x4xui8>
+  // expected-error @below {{the added codes are 'i8', expected 'ui8'}}
+  exec.matmul(%x, %w, %s, %w) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<dequantize read 2>, #exec.post_op<add_codes read 3 alpha 0.5 : f32 beta 3.0 : f32>, #exec.post_op<quantize alpha 0.5 : f32 beta 3.0 : f32>]
+}
+
+// -----
+
+// conv C7: only 8-bit integers that are dequantised are padded with other values.
+exec.program @pad_value("x" : tensor<1x4x4x1xui8>, "w" : tensor<1x1x3x3xi8>) -> ("y" : tensor<1x4x4x1xi32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<1x4x4x1xui8>
+  %w = exec.buffer input[1] 0 + 9 : tensor<1x1x3x3xi8>
+  %y = exec.buffer output[0] 0 + 64 : tensor<1x4x4x1xi32>
+  // expected-error @below {{pads 'ui8' with 3}}
+  exec.conv forward(%x, %w) -> %y batch 1 channels 1 filters 1 groups 1 input [4, 4] output [4, 4] kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1] value 3 channels_last
+}
+
+// -----
+
 // matmul C4: the result has the type of the last of both.
 exec.program @dequantize_result("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : tensor<4xf32>) -> ("y" : tensor<4x4xi32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 16 : tensor<4x4xui8>

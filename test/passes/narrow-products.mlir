@@ -155,6 +155,24 @@ func.func @convolution(%q: tensor<1x2x4x4xui8>) -> tensor<1x2x4x4xf32> {
 
 // -----
 
+// The zero point 0 of a model is a scalar that is repeated: the padding stays 0.
+// CHECK-LABEL: @zero
+func.func @zero(%q: tensor<1x1x4x4xui8>, %k: tensor<1x1x3x3xi8>) -> tensor<1x1x4x4xi32> {
+  // CHECK-NOT: sinter.pad
+  // CHECK: sinter.conv {{.*}}pads_high = array<i64: 1, 1>
+  %z = sinter.constant dense<0> : tensor<ui8>
+  %zb = sinter.broadcast %z dims [] : tensor<ui8> -> tensor<1x1x4x4xui8>
+  %zi = sinter.cast %zb : tensor<1x1x4x4xui8> -> tensor<1x1x4x4xi32>
+  %x = sinter.cast %q : tensor<1x1x4x4xui8> -> tensor<1x1x4x4xi32>
+  %c = sinter.sub %x, %zi : tensor<1x1x4x4xi32>
+  %w = sinter.cast %k : tensor<1x1x3x3xi8> -> tensor<1x1x3x3xi32>
+  %y = sinter.conv %c, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>,
+         pads_high = array<i64: 1, 1>} : (tensor<1x1x4x4xi32>, tensor<1x1x3x3xi32>) -> tensor<1x1x4x4xi32>
+  return %y : tensor<1x1x4x4xi32>
+}
+
+// -----
+
 // A filter with zero points needs the sum of each window: one for each group.
 // Without a zero point of the input, the padding stays 0.
 // CHECK-LABEL: @windowSums

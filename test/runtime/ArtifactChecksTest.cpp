@@ -309,7 +309,8 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
   });
   refused("C ends at", [](Sample &s) { s.matmulSlices[3].sizeBytes = 124; });
   refused("bias ends at", [](Sample &s) { s.matmulSlices[2].sizeBytes = 28; });
-  refused("post-ops", [](Sample &s) { s.matmul.numPostOps = 7; });
+  refused("post-ops",
+          [](Sample &s) { s.matmul.numPostOps = SINTER_MAX_POST_OPS + 1; });
   refused("unknown post-op", [](Sample &s) { s.matmul.postOps[0].kind = 0; });
   refused("post-op reads slice 3",
           [](Sample &s) { s.matmul.postOps[0].slice = 3; });
@@ -361,6 +362,16 @@ TEST_CASE("artifact: convolution parameters", "[artifact]") {
     s.conv.dtype = s.conv.outDtype = SINTER_U8;
     s.conv.numPostOps = 1;
     s.conv.postOps[0] = {SINTER_POST_QUANTIZE, 0, 1, 0};
+  });
+  refused("out of order", [](Sample &s) {
+    s.conv.dtype = s.conv.outDtype = SINTER_U8;
+    s.conv.numPostOps = 1;
+    s.conv.postOps[0] = {SINTER_POST_FAKE_QUANTIZE, 0, 1, 0};
+  });
+  refused("pads f32 with 3", [](Sample &s) { s.conv.padValue = 3; });
+  refused("pads u8 with 3", [](Sample &s) { // without DEQUANTIZE
+    s.conv.dtype = SINTER_U8;
+    s.conv.padValue = 3;
   });
   refused("no post-ops", [](Sample &s) {
     s.conv.direction = SINTER_CONV_FILTER_GRAD;

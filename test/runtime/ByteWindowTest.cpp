@@ -34,7 +34,10 @@ struct Window {
   Epilogue epilogue = Epilogue::None;
   uint32_t codeType = SINTER_U8;
   bool hasRelu = false;
-  bool extremes = false; // of operands
+  bool extremes = false;  // of operands
+  bool isAdded = false;   // codes, to codes that are dequantised again
+  bool isInPlace = false; // the result replaces the added codes
+  int32_t padValue = 0;
 
   void check() const;
 };
@@ -54,7 +57,8 @@ uint8_t codeOf(float x, float scale, float zero, uint32_t dtype) {
       static_cast<int32_t>(std::fmin(std::fmax(code, least), greatest)));
 }
 
-constexpr float codeScale = 0.37f, codeZero = 3;
+constexpr float codeScale = 0.37f, codeZero = 3, fakeScale = 0.21f,
+                fakeZero = 5, addedScale = 0.43f, addedZero = 120;
 
 void Window::check() const {
   std::mt19937 random(static_cast<uint32_t>(channels * 31 + filters));
@@ -64,6 +68,7 @@ void Window::check() const {
   p.outDtype = epilogue == Epilogue::Codes    ? codeType
                : epilogue == Epilogue::Floats ? uint32_t(SINTER_F32)
                                               : uint32_t(SINTER_I32);
+  p.padValue = padValue;
   p.layout = isLast ? SINTER_CHANNELS_LAST : SINTER_CHANNELS_FIRST;
   p.spatialRank = 2;
   p.batch = batch;
@@ -85,7 +90,8 @@ void Window::check() const {
   }
   CAPTURE(dtype, dtypeOfFilter, batch, channels, filters, groups, in[0], in[1],
           kernel[0], kernel[1], stride[0], stride[1], dilation[0], dilation[1],
-          low[0], low[1], high[0], high[1], int(epilogue), codeType, hasRelu);
+          low[0], low[1], high[0], high[1], int(epilogue), codeType, hasRelu,
+          isAdded, isInPlace, padValue);
   const int64_t h = p.outputDims[0], w = p.outputDims[1],
                 group = channels / groups;
   std::vector<uint8_t> input(
@@ -112,6 +118,10 @@ void Window::check() const {
     return isLast ? ((n * h + y) * w + x) * filters + o
                   : ((n * filters + o) * h + y) * w + x;
   };
+  std::vector<uint8_t> added(
+      static_cast<size_t>(isAdded ? batch * filters * h * w : 0));
+  for (uint8_t &byte : added)
+    byte = static_cast<uint8_t>(random());
   const size_t elementBytes = epilogue == Epilogue::Codes ? 1 : 4;
   std::vector<uint8_t> expected(static_cast<size_t>(batch * filters * h * w) *
                                 elementBytes);
@@ -125,13 +135,14 @@ void Window::check() const {
               for (int64_t j = 0; j < kernel[1]; ++j) {
                 const int64_t row = y * stride[0] + i * dilation[0] - low[0],
                               column = x * stride[1] + j * dilation[1] - low[1];
-                if (row < 0 || row >= in[0] || column < 0 || column >= in[1])
-                  continue;
                 const int64_t channel = o / (filters / groups) * group + c;
+                const bool isInside =
+                    row >= 0 && row < in[0] && column >= 0 && column < in[1];
                 sum += static_cast<uint32_t>(
-                    widen(input[static_cast<size_t>(
-                              inputAt(n, channel, row, column))],
-                          dtype) *
+                    (isInside ? widen(input[static_cast<size_t>(
+                                          inputAt(n, channel, row, column))],
+                                      dtype)
+                              : padValue) *
                     widen(
                         filter[static_cast<size_t>(
                             ((o * group + c) * kernel[0] + i) * kernel[1] + j)],
@@ -149,6 +160,15 @@ void Window::check() const {
           float value =
               static_cast<float>(static_cast<int32_t>(sum)) * scales[at];
           value += bias[at];
+          if (isAdded) {
+            const uint8_t code = codeOf(value, fakeScale, fakeZero, codeType);
+            const auto fake =
+                static_cast<float>(widen(code, codeType) - int(fakeZero));
+            const auto other = static_cast<float>(
+                widen(added[place], codeType) - int(addedZero));
+            const float x = fake * fakeScale, y = other * addedScale;
+            value = x + y;
+          }
           if (hasRelu)
             value = value <= 0 ? 0 : value;
           if (epilogue == Epilogue::Codes)
@@ -164,6 +184,10 @@ void Window::check() const {
   if (epilogue == Epilogue::Floats || epilogue == Epilogue::Codes) {
     append(SINTER_POST_DEQUANTIZE, 3, 0, 0);
     append(SINTER_POST_BIAS, 4, 0, 0);
+    if (isAdded) {
+      append(SINTER_POST_FAKE_QUANTIZE, 0, fakeScale, fakeZero);
+      append(SINTER_POST_ADD_CODES, 5, addedScale, addedZero);
+    }
     if (hasRelu)
       append(SINTER_POST_RELU, 0, 0, 0);
   }
@@ -175,12 +199,15 @@ void Window::check() const {
                            {SINTER_SPACE_INPUT, 2, 0, 4 * correction.size()},
                            {SINTER_SPACE_INPUT, 3, 0, 4 * scales.size()},
                            {SINTER_SPACE_INPUT, 4, 0, 4 * bias.size()},
+                           {SINTER_SPACE_INPUT, 5, 0, added.size()},
                            {SINTER_SPACE_OUTPUT, 0, 0, result.size()}};
+  if (isInPlace)
+    slices[5] = slices[6];
   sinter_command command = test::callOf(&p);
   command.conv.dtypeOfFilter = dtypeOfFilter == dtype ? 0 : dtypeOfFilter;
   command.slices = slices;
-  command.numSlices = 6;
-  command.numReads = 5;
+  command.numSlices = 7;
+  command.numReads = 6;
   const bool isWindow =
       isLast && (groups == 1 || (groups == channels && groups == filters));
   for (int threads : {1, 3})
@@ -193,8 +220,13 @@ void Window::check() const {
         slices[1].space =
             isConstant ? SINTER_SPACE_CONSTANT : SINTER_SPACE_INPUT;
         std::fill(result.begin(), result.end(), uint8_t(0xdb));
-        void *buffers[] = {input.data(),  filter.data(), correction.data(),
-                           scales.data(), bias.data(),   result.data()};
+        if (isInPlace)
+          result = added;
+        void *buffers[] = {
+            input.data(),      filter.data(),
+            correction.data(), scales.data(),
+            bias.data(),       isInPlace ? result.data() : added.data(),
+            result.data()};
         auto device = cpu::createCpuDevice(threads);
         REQUIRE(device.ok());
         CallMeans means{filter.data(), threads};
@@ -275,6 +307,11 @@ TEST_CASE("8-bit convolutions: random windows, post-ops, threads", "[bytes]") {
     w.codeType = random() % 2 ? SINTER_U8 : SINTER_I8;
     w.hasRelu = random() % 2;
     w.extremes = random() % 4 == 0;
+    w.isAdded = w.epilogue == Epilogue::Codes && random() % 2;
+    w.isInPlace = w.isAdded && random() % 3 == 0;
+    if (w.epilogue == Epilogue::Floats || w.epilogue == Epilogue::Codes)
+      w.padValue = static_cast<int32_t>(random() % 256) -
+                   (w.dtype == SINTER_I8 ? 128 : 0);
     w.check();
   }
 }

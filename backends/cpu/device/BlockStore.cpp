@@ -28,7 +28,7 @@ bool sinter::cpu::readsOther(const sinter_command &command,
       postOps.begin(), postOps.end(), [&](const sinter_post_op &op) {
         if (!readsOperand(op) || !overlaps(command.slices[op.slice], result))
           return false;
-        return op.kind != SINTER_POST_ADD ||
+        return !readsResultShape(op) ||
                command.slices[op.slice].offsetBytes != result.offsetBytes;
       });
 }

@@ -11,6 +11,7 @@
 #include "runtime/base/CpuFeatures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #if defined(__x86_64__)
@@ -26,7 +27,7 @@ namespace {
 /// even, in the lowest bits of the sum.
 constexpr float roundingMagic = 12582912.0f; // 1.5 * 2^23
 
-/// How QUANTIZE makes a code.
+/// How QUANTIZE and FAKE_QUANTIZE make a code.
 struct Quantizer {
   Quantizer(const sinter_post_op &op, uint32_t dtype)
       : scale(op.alpha), zero(op.beta),
@@ -43,16 +44,40 @@ void dequantizeLine(const uint32_t *sums, const float *scales, float *to) {
     to[i] = static_cast<float>(static_cast<int32_t>(sums[i])) * scales[i];
 }
 
-/// Clamping first gives the same code, since the bounds are integers.
+/// Sets x to its codes before the zero point is added. Clamping first gives the
+/// same code, since the bounds are integers.
 SINTER_EVERY_WIDTH
-void quantizeLine(const float *x, const Quantizer &by, uint8_t *to) {
+void roundLine(float *x, const Quantizer &by) {
   for (int64_t i = 0; i < panelColumns; ++i) {
     float q = x[i] / by.scale;
     q = q != q ? -by.zero : q;
     q = q < by.least ? by.least : q;
     q = q > by.greatest ? by.greatest : q;
-    const float code = ((q + roundingMagic) - roundingMagic) + by.zero;
-    to[i] = static_cast<uint8_t>(static_cast<int32_t>(code));
+    x[i] = (q + roundingMagic) - roundingMagic;
+  }
+}
+
+void quantizeLine(float *x, const Quantizer &by, uint8_t *to) {
+  roundLine(x, by);
+  for (int64_t i = 0; i < panelColumns; ++i)
+    to[i] = static_cast<uint8_t>(static_cast<int32_t>(x[i] + by.zero));
+}
+
+void fakeQuantizeLine(float *x, const Quantizer &by) {
+  roundLine(x, by);
+  for (int64_t i = 0; i < panelColumns; ++i)
+    x[i] *= by.scale;
+}
+
+void addCodesTo(float *x, int64_t count, const uint8_t *codes, int64_t stride,
+                uint32_t dtype, const sinter_post_op &op) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint8_t byte = codes[i * stride];
+    const float code = dtype == SINTER_I8
+                           ? static_cast<float>(static_cast<int8_t>(byte))
+                           : static_cast<float>(byte);
+    const float added = (code - op.beta) * op.alpha;
+    x[i] += added;
   }
 }
 
@@ -89,15 +114,18 @@ bool ByteStore::readForm() {
   form_.scales = take(SINTER_POST_DEQUANTIZE);
   if (form_.scales) {
     form_.bias = take(SINTER_POST_BIAS);
+    form_.fakeQuantize = take(SINTER_POST_FAKE_QUANTIZE);
     form_.add = take(SINTER_POST_ADD);
+    form_.addCodes = take(SINTER_POST_ADD_CODES);
     form_.relu = take(SINTER_POST_RELU);
     form_.quantize = take(SINTER_POST_QUANTIZE);
   }
   // The reciprocal of the scale needs all its digits.
-  const bool isNormal =
-      !form_.quantize || (std::isnormal(form_.quantize->alpha) &&
-                          std::isnormal(1.0f / form_.quantize->alpha));
-  return next == postOps_.end() && isNormal &&
+  auto isNormal = [](const sinter_post_op *op) {
+    return !op || (std::isnormal(op->alpha) && std::isnormal(1.0f / op->alpha));
+  };
+  return next == postOps_.end() && isNormal(form_.quantize) &&
+         isNormal(form_.fakeQuantize) &&
          rt::checkCpuFeatures("+avx512f,+avx512bw,+avx512vl,+avx512dq").ok();
 }
 
@@ -114,8 +142,13 @@ bool ByteStore::fits(const sinter_command &command,
     case SINTER_POST_DEQUANTIZE:
       isFloat = true;
       break;
+    case SINTER_POST_ADD_CODES:
+      if (!isFloat || op.beta != std::nearbyint(op.beta))
+        return false;
+      break;
+    case SINTER_POST_FAKE_QUANTIZE:
     case SINTER_POST_QUANTIZE: {
-      isCoded = true;
+      isCoded = op.kind == SINTER_POST_QUANTIZE;
       const Quantizer by(op, outDtype);
       if (by.zero != std::nearbyint(by.zero) || by.least > 0 || by.greatest < 0)
         return false;
@@ -144,12 +177,13 @@ void ByteStore::storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
     const void *operand = readsOperand(op) || op.kind == SINTER_POST_DEQUANTIZE
                               ? buffers[op.slice]
                               : nullptr;
-    const int64_t first = op.kind == SINTER_POST_ADD ? offset
-                          : alongRows_               ? place.firstRow + row
-                                                     : place.firstColumn,
-                  step = op.kind == SINTER_POST_ADD ? columnStride_
-                         : alongRows_               ? 0
-                                                    : 1;
+    const bool isAdded = readsResultShape(op);
+    const int64_t first = isAdded      ? offset
+                          : alongRows_ ? place.firstRow + row
+                                       : place.firstColumn,
+                  step = isAdded      ? columnStride_
+                         : alongRows_ ? 0
+                                      : 1;
     if (op.kind == SINTER_POST_DEQUANTIZE) {
       for (int64_t j = 0; j < columns; ++j)
         factors[j] = static_cast<const float *>(operand)[first + j * step];
@@ -157,6 +191,11 @@ void ByteStore::storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
       isFloat = true;
     } else if (op.kind == SINTER_POST_QUANTIZE) {
       quantizeLine(line, Quantizer(op, outDtype_), codes);
+    } else if (op.kind == SINTER_POST_FAKE_QUANTIZE) {
+      fakeQuantizeLine(line, Quantizer(op, outDtype_));
+    } else if (op.kind == SINTER_POST_ADD_CODES) {
+      addCodesTo(line, columns, static_cast<const uint8_t *>(operand) + first,
+                 step, outDtype_, op);
     } else if (isFloat) {
       PostOpOperand added;
       if (operand)
@@ -203,6 +242,11 @@ template <class Register> struct Halves {
   Register low, high;
 };
 
+/// Those of two rows.
+constexpr int pairRegisters = 4;
+using FloatPair = __m512[pairRegisters];
+using IntegerPair = __m512i[pairRegisters];
+
 SINTER_STORE_INLINE Halves<__m512i>
 loadIntegers(const void *from, int64_t offset, __mmask32 mask) {
   const auto *first = static_cast<const int32_t *>(from) + offset;
@@ -219,118 +263,238 @@ SINTER_STORE_INLINE Halves<__m512> loadFloats(const void *from, int64_t offset,
       _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), first + 16)};
 }
 
-/// Codes of 16 floats, in the lowest bytes. x / scale is found as a product
-/// with the reciprocal. Its error is less than 2^-13 in the range of codes, so
-/// only quotients near a tie, and NaN, need the division.
+SINTER_STORE_INLINE void storeFloats(Halves<__m512> x, void *to, int64_t offset,
+                                     __mmask32 mask) {
+  auto *first = static_cast<float *>(to) + offset;
+  _mm512_mask_storeu_ps(first, static_cast<__mmask16>(mask), x.low);
+  _mm512_mask_storeu_ps(first + 16, static_cast<__mmask16>(mask >> 16), x.high);
+}
+
+/// Codes of floats, or the floats that the codes stand for. x / scale is found
+/// as a product with the reciprocal. Its error is less than 2^-13 in the range
+/// of codes, so only quotients near a tie, beyond int32, and NaN need the
+/// division.
 class RegisterQuantizer {
 public:
-  SINTER_STORE_INLINE explicit RegisterQuantizer(const Quantizer &by)
+  SINTER_STORE_INLINE explicit RegisterQuantizer(const Quantizer &by,
+                                                 uint32_t dtype)
       : scale(_mm512_set1_ps(by.scale)),
         reciprocal(_mm512_set1_ps(1.0f / by.scale)),
         zero(_mm512_set1_ps(by.zero)), least(_mm512_set1_ps(by.least)),
         greatest(_mm512_set1_ps(by.greatest)),
-        magic(_mm512_set1_ps(roundingMagic + by.zero)) {}
+        zeroWords(_mm512_set1_epi16(static_cast<int16_t>(by.zero))),
+        isSigned(dtype == SINTER_I8) {}
 
-  SINTER_STORE_INLINE __m128i codes(__m512 x) const {
-    const __m512 q = clamped(_mm512_mul_ps(x, reciprocal)),
-                 rounded = _mm512_add_ps(q, magic),
-                 distance = _mm512_abs_ps(
-                     _mm512_sub_ps(q, _mm512_sub_ps(rounded, magic)));
-    // Also true for NaN.
-    const __mmask16 isInDoubt = _mm512_cmp_ps_mask(
-        distance, _mm512_set1_ps(0.5f - 0x1p-12f), _CMP_NLE_UQ);
-    if (__builtin_expect(isInDoubt, 0))
-      return exactCodes(x);
-    return _mm512_cvtepi32_epi8(_mm512_castps_si512(rounded));
+  /// The codes of the first row in the lower half, those of the other behind.
+  SINTER_STORE_INLINE __m512i codes(const FloatPair &x) const {
+    IntegerPair n;
+    FloatPair floats;
+    round(x, n, floats);
+    // Packing clamps, and mixes lanes of 16 bytes.
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(n[0], n[1]),
+                                            zeroWords),
+                  second = _mm512_adds_epi16(_mm512_packs_epi32(n[2], n[3]),
+                                             zeroWords),
+                  order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
+                                            14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(
+        order, isSigned ? _mm512_packs_epi16(first, second)
+                        : _mm512_packus_epi16(first, second));
+  }
+
+  SINTER_STORE_INLINE void fake(FloatPair &x) const {
+    IntegerPair n;
+    FloatPair floats;
+    round(x, n, floats);
+    for (int i = 0; i < pairRegisters; ++i)
+      x[i] = _mm512_mul_ps(clamped(floats[i]), scale);
   }
 
 private:
+  /// Codes less the zero point, in two types, which are not clamped yet.
+  SINTER_STORE_INLINE void round(const FloatPair &x, IntegerPair &n,
+                                 FloatPair &floats) const {
+    __m512i worst = _mm512_setzero_si512();
+    for (int i = 0; i < pairRegisters; ++i) {
+      const __m512 q = _mm512_mul_ps(x[i], reciprocal);
+      n[i] = _mm512_cvtps_epi32(q);
+      floats[i] = _mm512_cvtepi32_ps(n[i]);
+      const __m512 distance = _mm512_abs_ps(_mm512_sub_ps(q, floats[i]));
+      worst = _mm512_max_epu32(worst, _mm512_castps_si512(distance));
+    }
+    const __m512i most = _mm512_castps_si512(_mm512_set1_ps(0.5f - 0x1p-12f));
+    if (__builtin_expect(_mm512_cmpgt_epu32_mask(worst, most), 0))
+      for (int i = 0; i < pairRegisters; ++i) {
+        n[i] = exactlyRounded(x[i]);
+        floats[i] = _mm512_cvtepi32_ps(n[i]);
+      }
+  }
+  SINTER_STORE_INLINE __m512i exactlyRounded(__m512 x) const {
+    const __m512 q = clamped(_mm512_div_ps(x, scale));
+    return _mm512_cvtps_epi32(_mm512_mask_sub_ps(
+        q, _mm512_cmp_ps_mask(q, q, _CMP_UNORD_Q), _mm512_setzero_ps(), zero));
+  }
   /// NaN stays NaN.
   SINTER_STORE_INLINE __m512 clamped(__m512 q) const {
     return _mm512_min_ps(greatest, _mm512_max_ps(least, q));
   }
-  SINTER_STORE_INLINE __m128i exactCodes(__m512 x) const {
-    const __m512 q =
-        _mm512_roundscale_ps(clamped(_mm512_div_ps(x, scale)),
-                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const __mmask16 isNumber = _mm512_cmp_ps_mask(q, q, _CMP_ORD_Q);
-    return _mm512_cvtepi32_epi8(
-        _mm512_maskz_cvtps_epi32(isNumber, _mm512_add_ps(q, zero)));
+
+  __m512 scale, reciprocal, zero, least, greatest;
+  __m512i zeroWords;
+  bool isSigned;
+};
+
+/// Adds the floats of codes to 16 floats.
+class RegisterAdder {
+public:
+  SINTER_STORE_INLINE RegisterAdder(const sinter_post_op &op, uint32_t dtype)
+      : zero(_mm512_set1_ps(op.beta)), scale(_mm512_set1_ps(op.alpha)),
+        isSigned(dtype == SINTER_I8) {}
+
+  SINTER_STORE_INLINE __m512 sum(__m512 x, __m128i codes) const {
+    const __m512 number = _mm512_cvtepi32_ps(
+        isSigned ? _mm512_cvtepi8_epi32(codes) : _mm512_cvtepu8_epi32(codes));
+    const __m512 added = _mm512_mul_ps(_mm512_sub_ps(number, zero), scale);
+    return _mm512_add_ps(x, added);
   }
 
-  __m512 scale, reciprocal, zero, least, greatest, magic;
+private:
+  __m512 zero, scale;
+  bool isSigned;
 };
+
+/// NaN stays NaN; other values that are not positive become 0.
+SINTER_STORE_INLINE __m512 relu(__m512 x) {
+  return _mm512_maskz_mov_ps(
+      _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
+}
 
 } // namespace
 
+/// Sums that are stored as they are.
 SINTER_STORE_CPU
-void ByteStore::storeInRegisters(uint32_t *sums, const BlockPlace &place,
-                                 void *const *buffers, void *result) const {
+void ByteStore::storeIntegers(const uint32_t *sums, const BlockPlace &place,
+                              void *const *buffers, void *result) const {
   const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
-  auto operandOf = [&](const sinter_post_op *op) {
-    return op ? buffers[op->slice] : nullptr;
-  };
-  Halves<__m512i> integerBias{};
-  Halves<__m512> scales{}, bias{};
+  Halves<__m512i> bias{};
   if (form_.integerBias)
-    integerBias =
-        loadIntegers(operandOf(form_.integerBias), place.firstColumn, mask);
-  if (form_.scales)
-    scales = loadFloats(operandOf(form_.scales), place.firstColumn, mask);
-  if (form_.bias)
-    bias = loadFloats(operandOf(form_.bias), place.firstColumn, mask);
-  const void *added = operandOf(form_.add);
-  const sinter_post_op none{0, 0, 1, 0};
-  const RegisterQuantizer quantizer(
-      Quantizer(form_.quantize ? *form_.quantize : none, outDtype_));
+    bias = loadIntegers(buffers[form_.integerBias->slice], place.firstColumn,
+                        mask);
   for (int64_t i = 0; i < place.count; ++i) {
     const int64_t offset = place.rows[static_cast<size_t>(i)];
     if (offset == BlockPlace::dropped)
       continue;
     const uint32_t *line = sums + i * panelColumns;
-    Halves<__m512i> sum{
-        _mm512_add_epi32(_mm512_load_si512(line), integerBias.low),
-        _mm512_add_epi32(_mm512_load_si512(line + 16), integerBias.high)};
-    if (!form_.scales) {
-      auto *to = static_cast<uint32_t *>(result) + offset;
-      _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(mask), sum.low);
-      _mm512_mask_storeu_epi32(to + 16, static_cast<__mmask16>(mask >> 16),
-                               sum.high);
-      continue;
-    }
-    Halves<__m512> x{_mm512_mul_ps(_mm512_cvtepi32_ps(sum.low), scales.low),
-                     _mm512_mul_ps(_mm512_cvtepi32_ps(sum.high), scales.high)};
-    if (form_.bias) {
-      x.low = _mm512_add_ps(x.low, bias.low);
-      x.high = _mm512_add_ps(x.high, bias.high);
-    }
-    if (added) {
-      const Halves<__m512> other = loadFloats(added, offset, mask);
-      x.low = _mm512_add_ps(x.low, other.low);
-      x.high = _mm512_add_ps(x.high, other.high);
-    }
-    if (form_.relu) {
-      // NaN stays NaN; other values that are not positive become 0.
-      auto relu = [](__m512 value) SINTER_STORE_CPU {
-        return _mm512_maskz_mov_ps(
-            _mm512_cmp_ps_mask(value, _mm512_setzero_ps(), _CMP_NLE_UQ), value);
-      };
-      x.low = relu(x.low);
-      x.high = relu(x.high);
-    }
-    if (form_.quantize) {
-      const __m128i low = quantizer.codes(x.low),
-                    high = quantizer.codes(x.high);
-      _mm256_mask_storeu_epi8(static_cast<uint8_t *>(result) + offset, mask,
-                              _mm256_set_m128i(high, low));
-      continue;
-    }
-    auto *to = static_cast<float *>(result) + offset;
-    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), x.low);
-    _mm512_mask_storeu_ps(to + 16, static_cast<__mmask16>(mask >> 16), x.high);
+    auto *to = static_cast<uint32_t *>(result) + offset;
+    _mm512_mask_storeu_epi32(
+        to, static_cast<__mmask16>(mask),
+        _mm512_add_epi32(_mm512_load_si512(line), bias.low));
+    _mm512_mask_storeu_epi32(
+        to + 16, static_cast<__mmask16>(mask >> 16),
+        _mm512_add_epi32(_mm512_load_si512(line + 16), bias.high));
   }
 }
+
+/// With DEQUANTIZE. `isPlain`: at most biases and QUANTIZE are beside it.
+template <bool isPlain>
+SINTER_STORE_CPU void
+ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
+                      void *const *buffers, void *result) const {
+  const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
+  auto operandOf = [&](const sinter_post_op *op) {
+    return op ? buffers[op->slice] : nullptr;
+  };
+  Halves<__m512i> integerBias{};
+  // -0 changes no number.
+  Halves<__m512> bias{_mm512_set1_ps(-0.0f), _mm512_set1_ps(-0.0f)};
+  if (form_.integerBias)
+    integerBias =
+        loadIntegers(operandOf(form_.integerBias), place.firstColumn, mask);
+  if (form_.bias)
+    bias = loadFloats(operandOf(form_.bias), place.firstColumn, mask);
+  const Halves<__m512> scales =
+      loadFloats(operandOf(form_.scales), place.firstColumn, mask);
+  const void *added = operandOf(form_.add);
+  const auto *addedCodes =
+      static_cast<const uint8_t *>(operandOf(form_.addCodes));
+  const sinter_post_op none{0, 0, 1, 0};
+  auto given = [&](const sinter_post_op *op) -> const sinter_post_op & {
+    return op ? *op : none;
+  };
+  const RegisterQuantizer quantizer(Quantizer(given(form_.quantize), outDtype_),
+                                    outDtype_),
+      fakeQuantizer(Quantizer(given(form_.fakeQuantize), outDtype_), outDtype_);
+  const RegisterAdder adder(given(form_.addCodes), outDtype_);
+  std::array<uint8_t, blockRows> kept;
+  size_t count = 0;
+  for (int64_t i = 0; i < place.count; ++i) {
+    kept[count] = static_cast<uint8_t>(i);
+    count += place.rows[static_cast<size_t>(i)] != BlockPlace::dropped;
+  }
+  // The last row may be a pair with itself.
+  for (size_t i = 0; i < count; i += 2) {
+    const size_t rows[2] = {kept[i], kept[std::min(i + 1, count - 1)]};
+    const int64_t offsets[2] = {place.rows[rows[0]], place.rows[rows[1]]};
+    FloatPair x;
+    for (int row = 0; row < 2; ++row) {
+      const uint32_t *line = sums + rows[row] * panelColumns;
+      const __m512i low =
+          _mm512_add_epi32(_mm512_load_si512(line), integerBias.low);
+      const __m512i high =
+          _mm512_add_epi32(_mm512_load_si512(line + 16), integerBias.high);
+      const __m512 lowProduct =
+          _mm512_mul_ps(_mm512_cvtepi32_ps(low), scales.low);
+      const __m512 highProduct =
+          _mm512_mul_ps(_mm512_cvtepi32_ps(high), scales.high);
+      x[2 * row] = _mm512_add_ps(lowProduct, bias.low);
+      x[2 * row + 1] = _mm512_add_ps(highProduct, bias.high);
+    }
+    if constexpr (!isPlain) {
+      if (form_.fakeQuantize)
+        fakeQuantizer.fake(x);
+      for (int row = 0; row < 2; ++row) {
+        __m512 &low = x[2 * row], &high = x[2 * row + 1];
+        if (added) {
+          const Halves<__m512> other = loadFloats(added, offsets[row], mask);
+          low = _mm512_add_ps(low, other.low);
+          high = _mm512_add_ps(high, other.high);
+        }
+        if (addedCodes) {
+          const __m256i codes =
+              _mm256_maskz_loadu_epi8(mask, addedCodes + offsets[row]);
+          low = adder.sum(low, _mm256_castsi256_si128(codes));
+          high = adder.sum(high, _mm256_extracti128_si256(codes, 1));
+        }
+        if (form_.relu) {
+          low = relu(low);
+          high = relu(high);
+        }
+      }
+    }
+    if (form_.quantize) {
+      const __m512i codes = quantizer.codes(x);
+      auto *to = static_cast<uint8_t *>(result);
+      _mm256_mask_storeu_epi8(to + offsets[0], mask,
+                              _mm512_castsi512_si256(codes));
+      _mm256_mask_storeu_epi8(to + offsets[1], mask,
+                              _mm512_extracti64x4_epi64(codes, 1));
+    } else {
+      storeFloats({x[0], x[1]}, result, offsets[0], mask);
+      storeFloats({x[2], x[3]}, result, offsets[1], mask);
+    }
+  }
+}
+
+void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
+                                 void *const *buffers, void *result) const {
+  if (!form_.scales)
+    return storeIntegers(sums, place, buffers, result);
+  const bool isPlain =
+      !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
+  return isPlain ? storePairs<true>(sums, place, buffers, result)
+                 : storePairs<false>(sums, place, buffers, result);
+}
 #else
-void ByteStore::storeInRegisters(uint32_t *, const BlockPlace &, void *const *,
-                                 void *) const {}
+void ByteStore::storeInRegisters(const uint32_t *, const BlockPlace &,
+                                 void *const *, void *) const {}
 #endif

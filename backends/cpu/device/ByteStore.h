@@ -23,7 +23,7 @@ class ByteStore {
 public:
   /// Operands of BIAS and DEQUANTIZE have one element for each row with
   /// `alongRows`, else for each column. The columns of the result and of ADD's
-  /// operands are `columnStride` elements apart.
+  /// and ADD_CODES' operands are `columnStride` elements apart.
   ByteStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
             bool alongRows, int64_t columnStride);
 
@@ -42,14 +42,20 @@ private:
   /// Post-ops in the one order that registers apply; null: absent.
   struct Form {
     const sinter_post_op *integerBias = nullptr, *scales = nullptr,
-                         *bias = nullptr, *add = nullptr, *relu = nullptr,
+                         *bias = nullptr, *fakeQuantize = nullptr,
+                         *add = nullptr, *addCodes = nullptr, *relu = nullptr,
                          *quantize = nullptr;
   };
   bool readForm();
   void storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
                  void *const *buffers, void *result) const;
-  void storeInRegisters(uint32_t *sums, const BlockPlace &place,
+  void storeInRegisters(const uint32_t *sums, const BlockPlace &place,
                         void *const *buffers, void *result) const;
+  void storeIntegers(const uint32_t *sums, const BlockPlace &place,
+                     void *const *buffers, void *result) const;
+  template <bool isPlain>
+  void storePairs(const uint32_t *sums, const BlockPlace &place,
+                  void *const *buffers, void *result) const;
 
   std::span<const sinter_post_op> postOps_;
   uint32_t outDtype_;

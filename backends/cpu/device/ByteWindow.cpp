@@ -91,7 +91,8 @@ private:
       }
   }
   void copy(const uint8_t *image, int64_t line, uint8_t *copy) const override {
-    plan_.copyLine(image, line, copy);
+    plan_.copyLine(image, line, copy,
+                   static_cast<uint8_t>(command_.conv.params->padValue));
   }
   void setBlock(const uint8_t *a, int64_t block, int64_t image, ByteBlock &rows,
                 BlockPlace &place) const override {

@@ -162,12 +162,13 @@ void DepthwiseCall::widenRow(const uint8_t *image, int64_t row,
   const int64_t begin = isInside ? std::min(x.padLow, rowPoints_) : rowPoints_,
                 end = isInside ? std::clamp(x.padLow + x.in, begin, rowPoints_)
                                : rowPoints_;
-  std::fill_n(to, begin * stride_, 0.0f);
+  const auto padding = static_cast<float>(command_.conv.params->padValue);
+  std::fill_n(to, begin * stride_, padding);
   if (isInside)
     widenPoints(image + elementBytes_ * (row * x.in + begin - x.padLow) *
                             shape_.channels,
                 end - begin, to + begin * stride_, stride_);
-  std::fill_n(to + end * stride_, (rowPoints_ - end) * stride_, 0.0f);
+  std::fill_n(to + end * stride_, (rowPoints_ - end) * stride_, padding);
 }
 
 /// All channels of line `line` of all images' output. `rows` are those of its

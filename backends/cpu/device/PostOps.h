@@ -47,8 +47,13 @@ void appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
 /// and all ops after them.
 size_t fusablePostOps(std::span<const sinter_post_op> ops);
 
+/// Whether the operand of `op` has the shape of the result.
+inline bool readsResultShape(const sinter_post_op &op) {
+  return op.kind == SINTER_POST_ADD || op.kind == SINTER_POST_ADD_CODES;
+}
+
 inline bool readsOperand(const sinter_post_op &op) {
-  return op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_ADD;
+  return op.kind == SINTER_POST_BIAS || readsResultShape(op);
 }
 
 } // namespace sinter::cpu

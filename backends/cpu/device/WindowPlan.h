@@ -71,9 +71,11 @@ struct WindowPlan {
   /// The lines of the copy, which are its units, and its elements.
   int64_t copyLines() const;
   int64_t copyElements() const;
-  /// Copies line `line` of all planes of one remainder of rows.
+  /// Copies line `line` of all planes of one remainder of rows. Outside of the
+  /// image is `padding`.
   template <class Element>
-  void copyLine(const Element *image, int64_t line, Element *copy) const;
+  void copyLine(const Element *image, int64_t line, Element *copy,
+                Element padding = Element()) const;
   /// Sets the rows of `place` to those of block `block` of image `image`, from
   /// `place.firstColumn` on.
   void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
@@ -91,29 +93,29 @@ struct WindowPlan {
 
 private:
   template <class Element>
-  void copyPlane(const Element *image, int64_t row, int64_t plane,
-                 Element *to) const;
+  void copyPlane(const Element *image, int64_t row, int64_t plane, Element *to,
+                 Element padding) const;
 };
 
 template <class Element>
-void WindowPlan::copyLine(const Element *image, int64_t line,
-                          Element *copy) const {
+void WindowPlan::copyLine(const Element *image, int64_t line, Element *copy,
+                          Element padding) const {
   const int64_t plane = line / y.points, row = line % y.points;
   for (size_t i = 0; i < x.remainders.size(); ++i)
     copyPlane(image, y.inImage(plane, row), static_cast<int64_t>(i),
-              copy + offsetOf(plane, static_cast<int64_t>(i), row, 0));
+              copy + offsetOf(plane, static_cast<int64_t>(i), row, 0), padding);
 }
 
 /// Row `row` of the image, at the columns of `plane`.
 template <class Element>
 void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
-                           Element *to) const {
+                           Element *to, Element padding) const {
   const int64_t columns = x.points * pointColumns;
-  auto zero = [&](int64_t count) {
-    to = std::fill_n(to, count * channels, Element());
+  auto pad = [&](int64_t count) {
+    to = std::fill_n(to, count * channels, padding);
   };
   if (row < 0 || row >= imageRows)
-    return zero(columns);
+    return pad(columns);
   const Element *from = image + row * imageColumns * imageChannels;
   // Adjacent columns with all their channels are one stretch of memory.
   const bool isAdjacent = joinsColumns || x.stride == 1,
@@ -121,7 +123,7 @@ void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
   for (int64_t i = 0; i < columns;) {
     const int64_t column = isAdjacent ? i - x.padLow : x.inImage(plane, i);
     if (column < 0 || column >= imageColumns) {
-      zero(1);
+      pad(1);
       ++i;
       continue;
     }

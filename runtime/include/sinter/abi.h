@@ -19,12 +19,12 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 5                     /* another major is refused */
+#define SINTER_ABI_MAJOR 6                     /* another major is refused */
 #define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
-#define SINTER_MAX_POST_OPS 6
+#define SINTER_MAX_POST_OPS 8
 #define SINTER_MAX_SCAN_COMMANDS 0x400000 /* of all trips of a scan */
 
 /* Element types. BOOL is one byte holding 0 or 1. */
@@ -225,7 +225,8 @@ typedef struct sinter_conv {
                             O I/g spatial.. */
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
   uint32_t outDtype; /* of the result and of post-ops' operands; 0: dtype */
-  uint32_t reserved;
+  int32_t padValue;  /* of what pads the input; 0, if post-ops have no
+                        DEQUANTIZE */
 } sinter_conv;
 
 /* Scaled dot-product attention: output = softmax(query * key^T * scale + mask)

@@ -25,13 +25,15 @@ typedef enum sinter_post_slice {
 /* The elements of the slice, of the result's dtype if nothing else is said. */
 typedef enum sinter_post_extent {
   SINTER_POST_EXTENT_NONE,
-  SINTER_POST_EXTENT_RESULT, /* the result's shape and layout */
-  SINTER_POST_EXTENT_COLUMN, /* one for each column or channel j */
-  SINTER_POST_EXTENT_ROW,    /* one for each row i */
-  SINTER_POST_EXTENT_BITS,   /* bytes: lines of n bits, padded to a multiple of
-                                128, one for each row of each batch, in
-                                row-major order */
-  SINTER_POST_EXTENT_CHANNEL /* one fp32 for each channel j */
+  SINTER_POST_EXTENT_RESULT,  /* the result's shape and layout */
+  SINTER_POST_EXTENT_COLUMN,  /* one for each column or channel j */
+  SINTER_POST_EXTENT_ROW,     /* one for each row i */
+  SINTER_POST_EXTENT_BITS,    /* bytes: lines of n bits, padded to a multiple of
+                                 128, one for each row of each batch, in
+                                 row-major order */
+  SINTER_POST_EXTENT_CHANNEL, /* one fp32 for each channel j */
+  SINTER_POST_EXTENT_CODES    /* 8-bit integers, in the result's shape, layout
+                                 and dtype */
 } sinter_post_extent;
 
 /* Which commands may have it, on devices whose library has it. */
@@ -44,7 +46,8 @@ typedef enum sinter_post_scope {
   SINTER_POST_SCOPE_BYTES    /* products and forward convolutions of 8-bit
                                 integers. DEQUANTIZE comes once, QUANTIZE last
                                 and after it. The result is fp32, with QUANTIZE
-                                U8 or I8 */
+                                U8 or I8. FAKE_QUANTIZE and ADD_CODES are
+                                between the two */
 } sinter_post_scope;
 
 /* How x changes. */
@@ -99,7 +102,11 @@ typedef enum sinter_post_rounding {
   X(DEQUANTIZE, dequantize, READ, CHANNEL, BYTES, 0, EXACT, "the scales")      \
   /* round(x / alpha) + beta, to nearest even, clamped to the result's type;   \
      0 for NaN */                                                              \
-  X(QUANTIZE, quantize, NONE, NONE, BYTES, 2, EXACT, "")
+  X(QUANTIZE, quantize, NONE, NONE, BYTES, 2, EXACT, "")                       \
+  /* (q - beta) * alpha, where q is what QUANTIZE makes of x */                \
+  X(FAKE_QUANTIZE, fake_quantize, NONE, NONE, BYTES, 2, EXACT, "")             \
+  /* x + fp32(slice - beta) * alpha */                                         \
+  X(ADD_CODES, add_codes, READ, CODES, BYTES, 2, EXACT, "the added codes")
 // clang-format on
 
 #define SINTER_POST_OP_KIND(KIND, ...) SINTER_POST_##KIND,

@@ -1,8 +1,8 @@
 // Convolutions of values that are quantised to 8 bits: one with a zero point, a
-// bias and a relu; one of each channel; and one of integers with zero points on
-// both sides.
+// bias and a relu; one of each channel; one to whose quantised result another
+// is added; and one of integers with zero points on both sides.
 func.func @main(%arg: tensor<2x24x13x11xf32> {sinter.input = "x"})
-    -> (tensor<2x40x7x6xi8> {sinter.output = "codes"}, tensor<2x16x7x6xi32> {sinter.output = "sums"}) {
+    -> (tensor<2x40x7x6xi8> {sinter.output = "codes"}, tensor<2x40x7x6xi8> {sinter.output = "added"}, tensor<2x16x7x6xi32> {sinter.output = "sums"}) {
   %xs = sinter.constant dense<0.02> : tensor<2x24x13x11xf32>
   %xz = sinter.constant dense<100.0> : tensor<2x24x13x11xf32>
   %xl = sinter.constant dense<0.0> : tensor<2x24x13x11xf32>
@@ -80,6 +80,43 @@ func.func @main(%arg: tensor<2x24x13x11xf32> {sinter.input = "x"})
   %gc = sinter.sub %gi, %gy : tensor<2x40x7x6xi32>
   %gf = sinter.cast %gc : tensor<2x40x7x6xi32> -> tensor<2x40x7x6xf32>
   %gd = sinter.mul %gf, %gs : tensor<2x40x7x6xf32>
+  %en = sinter.iota {axis = 0 : i64} : tensor<14400xi32>
+  %ep = sinter.constant dense<43> : tensor<14400xi32>
+  %em = sinter.mul %en, %ep : tensor<14400xi32>
+  %eb = sinter.cast %em : tensor<14400xi32> -> tensor<14400xi8>
+  %eq = sinter.reshape %eb : tensor<14400xi8> -> tensor<40x40x3x3xi8>
+  %ei = sinter.cast %eq : tensor<40x40x3x3xi8> -> tensor<40x40x3x3xi32>
+  %ef = sinter.cast %ei : tensor<40x40x3x3xi32> -> tensor<40x40x3x3xf32>
+  %ek = sinter.iota {axis = 0 : i64} : tensor<40xf32>
+  %et = sinter.constant dense<0.0001> : tensor<40xf32>
+  %eu = sinter.mul %ek, %et : tensor<40xf32>
+  %ev = sinter.broadcast %eu dims [0] : tensor<40xf32> -> tensor<40x40x3x3xf32>
+  %ed = sinter.mul %ef, %ev : tensor<40x40x3x3xf32>
+  %r = sinter.conv %gd, %ed {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>,
+         pads_high = array<i64: 1, 1>, groups = 1 : i64} : (tensor<2x40x7x6xf32>, tensor<40x40x3x3xf32>) -> tensor<2x40x7x6xf32>
+  %ss = sinter.constant dense<0.2> : tensor<2x40x7x6xf32>
+  %sz = sinter.constant dense<-5.0> : tensor<2x40x7x6xf32>
+  %s0 = sinter.div %r, %ss : tensor<2x40x7x6xf32>
+  %s1 = sinter.round %s0 : tensor<2x40x7x6xf32>
+  %s2 = sinter.add %s1, %sz : tensor<2x40x7x6xf32>
+  %s3 = sinter.max %s2, %gl : tensor<2x40x7x6xf32>
+  %s4 = sinter.min %s3, %gh : tensor<2x40x7x6xf32>
+  %sq = sinter.cast %s4 : tensor<2x40x7x6xf32> -> tensor<2x40x7x6xi8>
+  %si = sinter.cast %sq : tensor<2x40x7x6xi8> -> tensor<2x40x7x6xi32>
+  %sy = sinter.constant dense<-5> : tensor<2x40x7x6xi32>
+  %sc = sinter.sub %si, %sy : tensor<2x40x7x6xi32>
+  %sf = sinter.cast %sc : tensor<2x40x7x6xi32> -> tensor<2x40x7x6xf32>
+  %sd = sinter.mul %sf, %ss : tensor<2x40x7x6xf32>
+  %sum = sinter.add %sd, %bd : tensor<2x40x7x6xf32>
+  %tr = sinter.relu %sum : tensor<2x40x7x6xf32>
+  %ts = sinter.constant dense<0.45> : tensor<2x40x7x6xf32>
+  %tz = sinter.constant dense<-20.0> : tensor<2x40x7x6xf32>
+  %t0 = sinter.div %tr, %ts : tensor<2x40x7x6xf32>
+  %t1 = sinter.round %t0 : tensor<2x40x7x6xf32>
+  %t2 = sinter.add %t1, %tz : tensor<2x40x7x6xf32>
+  %t3 = sinter.max %t2, %gl : tensor<2x40x7x6xf32>
+  %t4 = sinter.min %t3, %gh : tensor<2x40x7x6xf32>
+  %tq = sinter.cast %t4 : tensor<2x40x7x6xf32> -> tensor<2x40x7x6xi8>
   %un = sinter.iota {axis = 0 : i64} : tensor<640xi32>
   %up = sinter.constant dense<53> : tensor<640xi32>
   %um = sinter.mul %un, %up : tensor<640xi32>
@@ -97,5 +134,5 @@ func.func @main(%arg: tensor<2x24x13x11xf32> {sinter.input = "x"})
   %ud = sinter.mul %uf, %uv : tensor<16x40x1x1xf32>
   %sums = sinter.conv %gc, %uc {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>,
          pads_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<2x40x7x6xi32>, tensor<16x40x1x1xi32>) -> tensor<2x16x7x6xi32>
-  return %gq, %sums : tensor<2x40x7x6xi8>, tensor<2x16x7x6xi32>
+  return %gq, %tq, %sums : tensor<2x40x7x6xi8>, tensor<2x40x7x6xi8>, tensor<2x16x7x6xi32>
 }
