@@ -57,8 +57,10 @@ public:
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     addDerivativePatterns(set);
-    if (!keepDerivatives)
+    if (!keepDerivatives) {
       addValuePatterns(set);
+      addQuantizedPatterns(set);
+    }
     patterns = std::move(set);
     return success();
   }

@@ -18,6 +18,8 @@ void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
 /// Numbers: rewrites that preserve the value, but change the derivative at some
 /// points. Only for programs that are not differentiated any more.
 void addValuePatterns(mlir::RewritePatternSet &patterns);
+/// Values that are quantised to 8 bits: the codes have no derivative.
+void addQuantizedPatterns(mlir::RewritePatternSet &patterns);
 /// Broadcast, reshape, transpose and slice.
 void addShapePatterns(mlir::RewritePatternSet &patterns);
 /// Gathers and scatters whose indices have a regular form.
@@ -29,7 +31,8 @@ void addContractionPatterns(mlir::RewritePatternSet &patterns);
 /// Operands, results and bodies of scans.
 void addScanPatterns(mlir::RewritePatternSet &patterns);
 
-/// All of the above except addValuePatterns, and the canonicalizers of the
+/// All of the above except addValuePatterns and
+/// addQuantizedPatterns, and the canonicalizers of the
 /// dialect: the patterns for a program that is differentiated later.
 void addDerivativePatterns(mlir::RewritePatternSet &patterns);
 

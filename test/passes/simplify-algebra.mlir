@@ -927,3 +927,55 @@ func.func @scan_other_gather(%x: tensor<5x2xf32>, %h: tensor<2xf32>) -> tensor<2
   }
   return %last : tensor<2xf32>
 }
+
+// -----
+
+// The maximum of codes, quantised again with the same scale and zero point, is a maximum of integers.
+// CHECK-LABEL: @maximum_of_codes
+// CHECK-NEXT: %[[MAX:.*]] = sinter.reduce_window max %arg0 {{.*}}pads_low = array<i64: 1, 0>{{.*}}(tensor<8x6xui8>) -> tensor<4x5xui8>
+// CHECK-NEXT: return %[[MAX]]
+// KEEP-LABEL: @maximum_of_codes
+// KEEP: sinter.reduce_window max {{.*}} -> tensor<4x5xf32>
+func.func @maximum_of_codes(%q: tensor<8x6xui8>) -> tensor<4x5xui8> {
+  %z = sinter.constant dense<3> : tensor<8x6xi32>
+  %s = sinter.constant dense<0.3> : tensor<8x6xf32>
+  %i = sinter.cast %q : tensor<8x6xui8> -> tensor<8x6xi32>
+  %c = sinter.sub %i, %z : tensor<8x6xi32>
+  %f = sinter.cast %c : tensor<8x6xi32> -> tensor<8x6xf32>
+  %x = sinter.mul %f, %s : tensor<8x6xf32>
+  %m = sinter.reduce_window max %x {window = array<i64: 3, 2>, strides = array<i64: 2, 1>, dilations = array<i64: 1, 1>,
+         pads_low = array<i64: 1, 0>, pads_high = array<i64: 0, 0>} : (tensor<8x6xf32>) -> tensor<4x5xf32>
+  %ms = sinter.constant dense<0.3> : tensor<4x5xf32>
+  %mz = sinter.constant dense<3.0> : tensor<4x5xf32>
+  %ml = sinter.constant dense<0.0> : tensor<4x5xf32>
+  %mh = sinter.constant dense<255.0> : tensor<4x5xf32>
+  %m0 = sinter.div %m, %ms : tensor<4x5xf32>
+  %m1 = sinter.round %m0 : tensor<4x5xf32>
+  %m2 = sinter.add %m1, %mz : tensor<4x5xf32>
+  %m3 = sinter.max %m2, %ml : tensor<4x5xf32>
+  %m4 = sinter.min %m3, %mh : tensor<4x5xf32>
+  %y = sinter.cast %m4 : tensor<4x5xf32> -> tensor<4x5xui8>
+  return %y : tensor<4x5xui8>
+}
+
+// -----
+
+// Another scale.
+// CHECK-LABEL: @maximum_of_other_codes
+// CHECK: sinter.reduce_window max {{.*}} -> tensor<4x5xf32>
+func.func @maximum_of_other_codes(%q: tensor<8x6xui8>) -> tensor<4x5xui8> {
+  %s = sinter.constant dense<0.3> : tensor<8x6xf32>
+  %f = sinter.cast %q : tensor<8x6xui8> -> tensor<8x6xf32>
+  %x = sinter.mul %f, %s : tensor<8x6xf32>
+  %m = sinter.reduce_window max %x {window = array<i64: 3, 2>, strides = array<i64: 2, 1>, dilations = array<i64: 1, 1>,
+         pads_low = array<i64: 1, 0>, pads_high = array<i64: 0, 0>} : (tensor<8x6xf32>) -> tensor<4x5xf32>
+  %ms = sinter.constant dense<0.4> : tensor<4x5xf32>
+  %ml = sinter.constant dense<0.0> : tensor<4x5xf32>
+  %mh = sinter.constant dense<255.0> : tensor<4x5xf32>
+  %m0 = sinter.div %m, %ms : tensor<4x5xf32>
+  %m1 = sinter.round %m0 : tensor<4x5xf32>
+  %m3 = sinter.max %m1, %ml : tensor<4x5xf32>
+  %m4 = sinter.min %m3, %mh : tensor<4x5xf32>
+  %y = sinter.cast %m4 : tensor<4x5xf32> -> tensor<4x5xui8>
+  return %y : tensor<4x5xui8>
+}
