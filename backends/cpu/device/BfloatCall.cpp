@@ -61,16 +61,19 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
   const int64_t depth =
       depth_.depth * static_cast<int64_t>(depth_.parts.size());
   PanelFetch fetch(task.next, panelBytes(depth),
-                   (task.end - task.begin) * (depth / step_));
+                   (task.end - task.begin) * task.panels * (depth / step_));
   BfloatRows rows{nullptr, 0, 0, depth_.parts, depth_.depth, step_};
   BlockPlace place;
-  place.firstColumn = task.firstColumn;
-  place.columns = task.columns;
   alignas(64) float sums[blockRows * panelColumns];
-  for (int64_t block = task.begin; block < task.end; ++block) {
-    rows.data = reinterpret_cast<const Bfloat *>(task.a);
-    setBlock(block, task.batch, rows, place);
-    sumBlock(tiles, rows, task.panel, sums, fetch);
-    store_.store(sums, place, buffers, command_.numSlices - 1);
-  }
+  for (int64_t block = task.begin; block < task.end; ++block)
+    for (int64_t panel = 0; panel < task.panels; ++panel) {
+      const int64_t column = panel * panelColumns;
+      place.firstColumn = task.firstColumn + column;
+      place.columns = std::min(panelColumns, task.columns - column);
+      rows.data = reinterpret_cast<const Bfloat *>(task.a);
+      setBlock(block, task.batch, rows, place);
+      sumBlock(tiles, rows, task.panel + panel * panelBytes(depth), sums,
+               fetch);
+      store_.store(sums, place, buffers, command_.numSlices - 1);
+    }
 }

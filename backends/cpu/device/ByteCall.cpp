@@ -7,6 +7,7 @@
 #include "backends/cpu/device/ByteCall.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -22,21 +23,41 @@ ByteCall::ByteCall(const sinter_command &command, const ByteStore &store,
                 }()),
       store_(store), factors_(std::move(factors)) {}
 
+/// A block is stored after the next one is multiplied: the CPU overlaps both,
+/// and no store waits for its sums.
 void ByteCall::compute(TileRegisters &tiles, const Task &task,
                        void *const *buffers) const {
-  alignas(64) uint32_t sums[blockRows * panelColumns];
-  BlockPlace place;
-  place.firstColumn = task.firstColumn;
-  place.columns = task.columns;
-  PanelFetch fetch(task.next, bytePanelBytes(panelDepth()),
-                   (task.end - task.begin) * (panelDepth() / byteStep));
-  for (int64_t block = task.begin; block < task.end; ++block) {
-    ByteBlock rows{nullptr, 0, 0, factors_.depth, factors_.parts};
-    setBlock(task.a, block, task.batch, rows, place);
-    multiplyBytes(factors_.unit, tiles, factors_.signs, rows, task.panel, sums,
-                  fetch);
-    store_.store(sums, place, buffers, command_.numSlices - 1);
-  }
+  struct Block {
+    alignas(64) uint32_t sums[blockRows * panelColumns];
+    BlockPlace place;
+  };
+  std::array<Block, 2> blocks;
+  size_t turn = 0;
+  bool isPending = false;
+  auto store = [&](Block &block) {
+    store_.store(block.sums, block.place, buffers, command_.numSlices - 1);
+  };
+  const int64_t bytes = bytePanelBytes(panelDepth()),
+                steps = panelDepth() / byteStep;
+  PanelFetch fetch(task.next, bytes,
+                   (task.end - task.begin) * task.panels * steps);
+  for (int64_t number = task.begin; number < task.end; ++number)
+    for (int64_t panel = 0; panel < task.panels; ++panel) {
+      Block &block = blocks[turn];
+      const int64_t column = panel * panelColumns;
+      block.place.firstColumn = task.firstColumn + column;
+      block.place.columns = std::min(panelColumns, task.columns - column);
+      ByteBlock rows{nullptr, 0, 0, factors_.depth, factors_.parts};
+      setBlock(task.a, number, task.batch, rows, block.place);
+      multiplyBytes(factors_.unit, tiles, factors_.signs, rows,
+                    task.panel + panel * bytes, block.sums, fetch);
+      turn ^= 1;
+      if (isPending)
+        store(blocks[turn]);
+      isPending = true;
+    }
+  if (isPending)
+    store(blocks[turn ^ 1]);
 }
 
 std::optional<ByteSigns> sinter::cpu::byteSigns(const sinter_command &command) {

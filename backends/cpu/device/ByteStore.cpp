@@ -11,7 +11,7 @@
 #include "runtime/base/CpuFeatures.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
 
 #if defined(__x86_64__)
@@ -271,8 +271,8 @@ SINTER_STORE_INLINE void storeFloats(Halves<__m512> x, void *to, int64_t offset,
 }
 
 /// Codes of floats, or the floats that the codes stand for. x / scale is found
-/// as a product with the reciprocal. Its error is less than 2^-13 in the range
-/// of codes, so only quotients near a tie, beyond int32, and NaN need the
+/// as a product with the reciprocal. Three roundings lie between it and the
+/// rounded quotient, so only values near a tie, beyond int32, and NaN need the
 /// division.
 class RegisterQuantizer {
 public:
@@ -283,6 +283,8 @@ public:
         zero(_mm512_set1_ps(by.zero)), least(_mm512_set1_ps(by.least)),
         greatest(_mm512_set1_ps(by.greatest)),
         zeroWords(_mm512_set1_epi16(static_cast<int16_t>(by.zero))),
+        certain(_mm512_castps_si512(_mm512_set1_ps(
+            0.5f - 0x1p-22f * (1.0f + std::max(-by.least, by.greatest))))),
         isSigned(dtype == SINTER_I8) {}
 
   /// The codes of the first row in the lower half, those of the other behind.
@@ -322,8 +324,7 @@ private:
       const __m512 distance = _mm512_abs_ps(_mm512_sub_ps(q, floats[i]));
       worst = _mm512_max_epu32(worst, _mm512_castps_si512(distance));
     }
-    const __m512i most = _mm512_castps_si512(_mm512_set1_ps(0.5f - 0x1p-12f));
-    if (__builtin_expect(_mm512_cmpgt_epu32_mask(worst, most), 0))
+    if (__builtin_expect(_mm512_cmpgt_epu32_mask(worst, certain), 0))
       for (int i = 0; i < pairRegisters; ++i) {
         n[i] = exactlyRounded(x[i]);
         floats[i] = _mm512_cvtepi32_ps(n[i]);
@@ -341,6 +342,8 @@ private:
 
   __m512 scale, reciprocal, zero, least, greatest;
   __m512i zeroWords;
+  __m512i certain; // the largest distance from an integer within the range
+                   // of codes that both quotients round alike
   bool isSigned;
 };
 
@@ -362,6 +365,17 @@ private:
   __m512 zero, scale;
   bool isSigned;
 };
+
+/// A bit for each row of the result.
+SINTER_STORE_INLINE uint32_t keptRows(const BlockPlace &place) {
+  const __m512i dropped = _mm512_set1_epi64(BlockPlace::dropped);
+  uint32_t kept = 0;
+  for (int i = 0; i < blockRows; i += 8)
+    kept |= static_cast<uint32_t>(_mm512_cmpneq_epi64_mask(
+                _mm512_loadu_si512(place.rows.data() + i), dropped))
+            << i;
+  return kept & static_cast<uint32_t>((uint64_t(1) << place.count) - 1);
+}
 
 /// NaN stays NaN; other values that are not positive become 0.
 SINTER_STORE_INLINE __m512 relu(__m512 x) {
@@ -396,7 +410,8 @@ void ByteStore::storeIntegers(const uint32_t *sums, const BlockPlace &place,
 }
 
 /// With DEQUANTIZE. `isPlain`: at most biases and QUANTIZE are beside it.
-template <bool isPlain>
+/// `isCorrected`: the sums have a bias.
+template <bool isPlain, bool isCorrected>
 SINTER_STORE_CPU void
 ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
                       void *const *buffers, void *result) const {
@@ -425,23 +440,24 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
                                     outDtype_),
       fakeQuantizer(Quantizer(given(form_.fakeQuantize), outDtype_), outDtype_);
   const RegisterAdder adder(given(form_.addCodes), outDtype_);
-  std::array<uint8_t, blockRows> kept;
-  size_t count = 0;
-  for (int64_t i = 0; i < place.count; ++i) {
-    kept[count] = static_cast<uint8_t>(i);
-    count += place.rows[static_cast<size_t>(i)] != BlockPlace::dropped;
-  }
   // The last row may be a pair with itself.
-  for (size_t i = 0; i < count; i += 2) {
-    const size_t rows[2] = {kept[i], kept[std::min(i + 1, count - 1)]};
+  for (uint32_t left = keptRows(place); left != 0;) {
+    size_t rows[2];
+    rows[0] = rows[1] = static_cast<size_t>(std::countr_zero(left));
+    left &= left - 1;
+    if (left != 0)
+      rows[1] = static_cast<size_t>(std::countr_zero(left));
+    left &= left - 1;
     const int64_t offsets[2] = {place.rows[rows[0]], place.rows[rows[1]]};
     FloatPair x;
     for (int row = 0; row < 2; ++row) {
       const uint32_t *line = sums + rows[row] * panelColumns;
-      const __m512i low =
-          _mm512_add_epi32(_mm512_load_si512(line), integerBias.low);
-      const __m512i high =
-          _mm512_add_epi32(_mm512_load_si512(line + 16), integerBias.high);
+      __m512i low = _mm512_load_si512(line),
+              high = _mm512_load_si512(line + 16);
+      if constexpr (isCorrected) {
+        low = _mm512_add_epi32(low, integerBias.low);
+        high = _mm512_add_epi32(high, integerBias.high);
+      }
       const __m512 lowProduct =
           _mm512_mul_ps(_mm512_cvtepi32_ps(low), scales.low);
       const __m512 highProduct =
@@ -460,10 +476,12 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
           high = _mm512_add_ps(high, other.high);
         }
         if (addedCodes) {
-          const __m256i codes =
-              _mm256_maskz_loadu_epi8(mask, addedCodes + offsets[row]);
-          low = adder.sum(low, _mm256_castsi256_si128(codes));
-          high = adder.sum(high, _mm256_extracti128_si256(codes, 1));
+          const uint8_t *codes = addedCodes + offsets[row];
+          low = adder.sum(
+              low, _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask), codes));
+          high = adder.sum(
+              high, _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask >> 16),
+                                         codes + 16));
         }
         if (form_.relu) {
           low = relu(low);
@@ -491,8 +509,11 @@ void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
     return storeIntegers(sums, place, buffers, result);
   const bool isPlain =
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
-  return isPlain ? storePairs<true>(sums, place, buffers, result)
-                 : storePairs<false>(sums, place, buffers, result);
+  if (form_.integerBias)
+    return isPlain ? storePairs<true, true>(sums, place, buffers, result)
+                   : storePairs<false, true>(sums, place, buffers, result);
+  return isPlain ? storePairs<true, false>(sums, place, buffers, result)
+                 : storePairs<false, false>(sums, place, buffers, result);
 }
 #else
 void ByteStore::storeInRegisters(const uint32_t *, const BlockPlace &,

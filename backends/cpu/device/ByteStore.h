@@ -53,7 +53,7 @@ private:
                         void *const *buffers, void *result) const;
   void storeIntegers(const uint32_t *sums, const BlockPlace &place,
                      void *const *buffers, void *result) const;
-  template <bool isPlain>
+  template <bool isPlain, bool isCorrected>
   void storePairs(const uint32_t *sums, const BlockPlace &place,
                   void *const *buffers, void *result) const;
 

@@ -26,6 +26,13 @@ constexpr double grainFlops = 16e6;
 
 } // namespace
 
+/// The bytes of a panel that are not more than what a block reads and writes
+/// otherwise: its rows of A, and the lines of its result.
+int64_t PanelCall::largestPanel(const Sizes &sizes) {
+  constexpr int64_t resultBytes = 128; // of a row in a panel, read and written
+  return blockRows * (sizes.rowBytes + resultBytes);
+}
+
 PanelCall::PanelCall(const sinter_command &command, const Sizes &sizes)
     : command_(command), sizes_(sizes),
       panels_(ceilDiv(sizes.columns, panelColumns)) {
@@ -39,6 +46,11 @@ void PanelCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
   constantB_ = context.packed.make(
       static_cast<uint64_t>(bytesOfB()),
       [&](uint8_t *panels) { packPanels(b, 0, panels_, panels); });
+  if (bytesOfB() > chunkBytes || sizes_.panelBytes > largestPanel(sizes_))
+    return;
+  chunk_ = 1;
+  chunks_ = sizes_.blocks;
+  group_ = ceilDiv(panels_, ceilDiv(minTasks, chunks_));
 }
 
 /// A panel that meets many blocks is worth packing for them alone: it stays in
@@ -109,13 +121,16 @@ void PanelCall::packTogether(void *const *buffers, const CallContext &context,
 void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
                         const Operands &operands, int64_t number, bool isLast,
                         uint8_t *own) const {
-  const int64_t panel = number % panels_, first = panel * panelColumns,
-                begin = number / panels_ * chunk_;
+  const int64_t panel = number % groups() * group_,
+                panels = std::min(group_, panels_ - panel),
+                first = panel * panelColumns,
+                begin = number / groups() * chunk_;
   Task task{operands.batch,
             operands.a,
             own,
+            panels,
             first,
-            std::min(panelColumns, sizes_.columns - first),
+            std::min(panels * panelColumns, sizes_.columns - first),
             begin,
             std::min(sizes_.blocks, begin + chunk_),
             nullptr};
@@ -123,8 +138,10 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
     pack(operands.b, first, task.columns, own);
   } else {
     task.panel = operands.panels + panel * sizes_.panelBytes;
-    if (!isLast)
-      task.next = operands.panels + (panel + 1) % panels_ * sizes_.panelBytes;
+    // Later chunks find a small B in the cache of level 2.
+    if (!isLast && (begin == 0 || bytesOfB() > chunkBytes))
+      task.next =
+          operands.panels + (panel + panels) % panels_ * sizes_.panelBytes;
   }
   compute(tiles, task, buffers);
 }
@@ -181,7 +198,7 @@ void PanelCall::runTogether(void *const *buffers, const CallContext &context,
 }
 
 double PanelCall::flopsOfTask() const {
-  return 2.0 * static_cast<double>(chunk_ * blockRows * panelColumns) *
+  return 2.0 * static_cast<double>(chunk_ * blockRows * group_ * panelColumns) *
          static_cast<double>(sizes_.depth);
 }
 

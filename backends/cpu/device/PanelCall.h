@@ -5,8 +5,11 @@
 // What products of all types have in common. B is packed in panels of columns,
 // at load if it is constant, else in each run. A is a number of blocks of rows,
 // read in place or in a copy. A chunk of A stays in the cache of level 2: all
-// its blocks are multiplied by one panel before the next panel is read. The cut
-// into tasks changes no bits, if those of a block depend on the block alone.
+// its blocks are multiplied by one panel before the next panel is read. If B
+// stays there, and a panel is not larger than a block of A, each block is
+// multiplied by all panels instead: then its result is written to the cache of
+// level 1, line by line. The cut into tasks changes no bits, if those of a
+// block depend on the block alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_PANELCALL_H
@@ -38,11 +41,12 @@ protected:
     int64_t copyUnits;  // of the copy of A; 0: it is read in place
     int64_t copyBytes;
   };
-  /// Some blocks of A times one panel.
+  /// Some blocks of A times some panels.
   struct Task {
     int64_t batch;        // which product
     const uint8_t *a;     // A or its copy
-    const uint8_t *panel; // aligned to 64 bytes
+    const uint8_t *panel; // the first one, aligned to 64 bytes; others follow
+    int64_t panels;
     int64_t firstColumn, columns;
     int64_t begin, end;  // the blocks
     const uint8_t *next; // the panel of the next task; null if none is known
@@ -88,6 +92,7 @@ private:
     const uint8_t *panels; // null: packed for each task
   };
 
+  static int64_t largestPanel(const Sizes &sizes);
   bool isBatched() const { return sizes_.batches >= minBatches; }
   Panels panelsOf() const;
   int64_t bytesOfB() const { return panels_ * sizes_.panelBytes; }
@@ -105,12 +110,14 @@ private:
                 uint8_t *own) const;
   void runTogether(void *const *buffers, const rt::CallContext &context,
                    int64_t batch) const;
-  int64_t tasks() const { return panels_ * chunks_; }
+  int64_t groups() const { return (panels_ + group_ - 1) / group_; }
+  int64_t tasks() const { return groups() * chunks_; }
   double flopsOfTask() const;
 
   const Sizes sizes_;
   const int64_t panels_;
   int64_t chunk_, chunks_; // in blocks of A
+  int64_t group_ = 1;      // panels of a task
   PackedBytes constantB_;
   rt::Scratch scratch_;
 };

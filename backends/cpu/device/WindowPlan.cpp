@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/WindowPlan.h"
+#include "backends/cpu/device/EveryWidth.h"
 
 using namespace sinter::cpu;
 
@@ -72,6 +73,13 @@ int64_t WindowPlan::copyElements() const {
                   : 0;
 }
 
+SINTER_EVERY_WIDTH
+static void placeEvenly(int64_t first, int64_t stride,
+                        std::array<int64_t, blockRows> &rows) {
+  for (int64_t i = 0; i < blockRows; ++i)
+    rows[static_cast<size_t>(i)] = first + i * stride;
+}
+
 void WindowPlan::placeRows(int64_t image, int64_t block,
                            BlockPlace &place) const {
   const int64_t points = x.points, first = block * blockRows,
@@ -82,11 +90,8 @@ void WindowPlan::placeRows(int64_t image, int64_t block,
                        filters +
                    place.firstColumn;
   place.count = std::min(blockRows, rows - first);
-  if (points == outColumns) {
-    for (size_t i = 0; i < place.rows.size(); ++i)
-      place.rows[i] = offset + static_cast<int64_t>(i) * filters;
-    return;
-  }
+  if (points == outColumns)
+    return placeEvenly(offset, filters, place.rows);
   for (int64_t i = 0; i < place.count; ++i) {
     const bool isResult = column < outColumns;
     place.rows[static_cast<size_t>(i)] =
