@@ -102,13 +102,17 @@ void Window::check() const {
       byte = static_cast<uint8_t>(extremes ? 0x7f + random() % 2 : random());
   std::vector<uint32_t> correction(static_cast<size_t>(filters));
   std::vector<float> scales(correction.size()), bias(correction.size());
+  // Quotients that are often halves, and in some windows NaN.
+  const float tied = (isAdded ? fakeScale : codeScale) / 128;
+  const bool hasNan = random() % 3 == 0;
   for (size_t i = 0; i < scales.size(); ++i) {
+    const bool meetsTies = i % 7 == 0;
     correction[i] = static_cast<uint32_t>(random() % 2000) - 1000u;
-    // The first ones meet ties of the quotient, and NaN.
-    scales[i] = i == 0   ? codeScale / 2
-                : i == 5 ? std::numeric_limits<float>::quiet_NaN()
-                         : 1e-5f * static_cast<float>(1 + random() % 9999);
-    bias[i] = i == 0 ? 0 : static_cast<float>(random() % 100) - 50;
+    scales[i] = meetsTies ? tied
+                : i == 5 && hasNan
+                    ? std::numeric_limits<float>::quiet_NaN()
+                    : 1e-5f * static_cast<float>(1 + random() % 9999);
+    bias[i] = meetsTies ? 0 : static_cast<float>(random() % 100) - 50;
   }
   auto inputAt = [&](int64_t n, int64_t c, int64_t y, int64_t x) {
     return isLast ? ((n * in[0] + y) * in[1] + x) * channels + c

@@ -101,7 +101,9 @@ ByteStore::ByteStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
                      bool alongRows, int64_t columnStride)
     : postOps_(postOps), outDtype_(outDtype), alongRows_(alongRows),
       columnStride_(columnStride),
-      isInRegisters_(readForm() && !alongRows && columnStride == 1) {}
+      isInRegisters_(readForm() && !alongRows && columnStride == 1),
+      hasFastCodes_(form_.quantize && !form_.add && !form_.relu &&
+                    !form_.fakeQuantize == !form_.addCodes) {}
 
 /// Sets form_; false if the post-ops have another order, or the CPU has other
 /// registers.
@@ -270,6 +272,19 @@ SINTER_STORE_INLINE void storeFloats(Halves<__m512> x, void *to, int64_t offset,
   _mm512_mask_storeu_ps(first + 16, static_cast<__mmask16>(mask >> 16), x.high);
 }
 
+/// The codes `n` clamped to their type: those of the first row in the lower
+/// half, those of the other behind.
+SINTER_STORE_INLINE __m512i packCodes(const IntegerPair &n, bool isSigned) {
+  // Packing mixes lanes of 16 bytes.
+  const __m512i first = _mm512_packs_epi32(n[0], n[1]),
+                second = _mm512_packs_epi32(n[2], n[3]),
+                order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
+                                          14, 3, 7, 11, 15);
+  return _mm512_permutexvar_epi32(
+      order, isSigned ? _mm512_packs_epi16(first, second)
+                      : _mm512_packus_epi16(first, second));
+}
+
 /// Codes of floats, or the floats that the codes stand for. x / scale is found
 /// as a product with the reciprocal. Three roundings lie between it and the
 /// rounded quotient, so only values near a tie, beyond int32, and NaN need the
@@ -282,7 +297,7 @@ public:
         reciprocal(_mm512_set1_ps(1.0f / by.scale)),
         zero(_mm512_set1_ps(by.zero)), least(_mm512_set1_ps(by.least)),
         greatest(_mm512_set1_ps(by.greatest)),
-        zeroWords(_mm512_set1_epi16(static_cast<int16_t>(by.zero))),
+        zeros(_mm512_set1_epi32(static_cast<int32_t>(by.zero))),
         certain(_mm512_castps_si512(_mm512_set1_ps(
             0.5f - 0x1p-22f * (1.0f + std::max(-by.least, by.greatest))))),
         isSigned(dtype == SINTER_I8) {}
@@ -292,16 +307,14 @@ public:
     IntegerPair n;
     FloatPair floats;
     round(x, n, floats);
-    // Packing clamps, and mixes lanes of 16 bytes.
-    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(n[0], n[1]),
-                                            zeroWords),
-                  second = _mm512_adds_epi16(_mm512_packs_epi32(n[2], n[3]),
-                                             zeroWords),
-                  order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
-                                            14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(
-        order, isSigned ? _mm512_packs_epi16(first, second)
-                        : _mm512_packus_epi16(first, second));
+    // Within int32 that the sum with the zero point does not leave.
+    const __m512i most = _mm512_set1_epi32(1 << 16);
+    for (int i = 0; i < pairRegisters; ++i)
+      n[i] = _mm512_add_epi32(
+          _mm512_max_epi32(_mm512_min_epi32(n[i], most),
+                           _mm512_sub_epi32(_mm512_setzero_si512(), most)),
+          zeros);
+    return packCodes(n, isSigned);
   }
 
   SINTER_STORE_INLINE void fake(FloatPair &x) const {
@@ -341,7 +354,7 @@ private:
   }
 
   __m512 scale, reciprocal, zero, least, greatest;
-  __m512i zeroWords;
+  __m512i zeros;
   __m512i certain; // the largest distance from an integer within the range
                    // of codes that both quotients round alike
   bool isSigned;
@@ -376,6 +389,47 @@ SINTER_STORE_INLINE uint32_t keptRows(const BlockPlace &place) {
             << i;
   return kept & static_cast<uint32_t>((uint64_t(1) << place.count) - 1);
 }
+
+/// The largest magnitude; infinite or NaN if one of them is.
+SINTER_STORE_INLINE float largestOf(Halves<__m512> x) {
+  const __m512i low = _mm512_castps_si512(_mm512_abs_ps(x.low)),
+                high = _mm512_castps_si512(_mm512_abs_ps(x.high));
+  return std::bit_cast<float>(
+      _mm512_reduce_max_epu32(_mm512_max_epu32(low, high)));
+}
+
+/// Rounds approximate quotients. They decide unless one is too near a tie.
+class NearestCodes {
+public:
+  /// `error` is the largest of an approximation within the range of codes.
+  SINTER_STORE_INLINE explicit NearestCodes(float error)
+      : certain(_mm512_castps_si512(_mm512_set1_ps(0.5f - error))) {}
+
+  /// False if one is too near, or beyond int32. None is NaN.
+  SINTER_STORE_INLINE bool round(const FloatPair &q, IntegerPair &n,
+                                 FloatPair &floats) const {
+    FloatPair distance;
+    for (int i = 0; i < pairRegisters; ++i) {
+      n[i] = _mm512_cvtps_epi32(q[i]);
+      floats[i] = _mm512_cvtepi32_ps(n[i]);
+      distance[i] = _mm512_sub_ps(q[i], floats[i]);
+    }
+    constexpr int largestMagnitude = 0b1011;
+    const __m512 worst = _mm512_range_ps(
+        _mm512_range_ps(distance[0], distance[1], largestMagnitude),
+        _mm512_range_ps(distance[2], distance[3], largestMagnitude),
+        largestMagnitude);
+    return !_mm512_cmpgt_epu32_mask(_mm512_castps_si512(worst), certain);
+  }
+
+private:
+  __m512i certain;
+};
+
+/// Half a unit in the last place of 1.
+constexpr float halfUlp = 0x1p-24f;
+/// The largest error of an approximation that is worth it.
+constexpr float mostError = 0x1p-8f;
 
 /// NaN stays NaN; other values that are not positive become 0.
 SINTER_STORE_INLINE __m512 relu(__m512 x) {
@@ -503,10 +557,166 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
   }
 }
 
+/// Sums that are dequantised, perhaps with a bias, and quantised; with
+/// `isAdded`, added to codes in between. Quotients are found by products with
+/// ratios of scales. The bounds of their errors count roundings, in the exact
+/// form and in this one. Pairs of rows whose quotients are too near a tie are
+/// computed exactly. False if scales do not allow it.
+template <bool isCorrected, bool isAdded>
+SINTER_STORE_CPU bool
+ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
+                      void *const *buffers, void *result) const {
+  const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
+  const auto lowMask = static_cast<__mmask16>(mask),
+             highMask = static_cast<__mmask16>(mask >> 16);
+  const Quantizer first(isAdded ? *form_.fakeQuantize : *form_.quantize,
+                        outDtype_),
+      last(*form_.quantize, outDtype_);
+  const bool isSigned = outDtype_ == SINTER_I8, isWhole = mask == ~0u;
+  Halves<__m512i> correction{};
+  if constexpr (isCorrected)
+    correction = loadIntegers(buffers[form_.integerBias->slice],
+                              place.firstColumn, mask);
+  Halves<__m512> bias{};
+  if (form_.bias)
+    bias = loadFloats(buffers[form_.bias->slice], place.firstColumn, mask);
+  const Halves<__m512> scales =
+      loadFloats(buffers[form_.scales->slice], place.firstColumn, mask);
+  // The quotient of the sums: sum * factor + shift.
+  const float reciprocal = 1.0f / first.scale;
+  auto times = [](Halves<__m512> x, float y) SINTER_STORE_CPU {
+    return Halves<__m512>{_mm512_mul_ps(x.low, _mm512_set1_ps(y)),
+                          _mm512_mul_ps(x.high, _mm512_set1_ps(y))};
+  };
+  const Halves<__m512> factor = times(scales, reciprocal);
+  Halves<__m512> shift = times(bias, reciprocal);
+  // |quotient| <= range; a sum's product is at most that and the bias.
+  auto rangeOf = [](const Quantizer &by) {
+    return 1 + std::max(-by.least, by.greatest);
+  };
+  const float offset = largestOf(shift),
+              sumsError = halfUlp * 1.25f *
+                          (6 * rangeOf(first) + 6 * offset +
+                           2 * std::abs(first.zero) + 1);
+  float addedError = 0, ratio = 0, addedRatio = 0, addedShift = 0;
+  if constexpr (isAdded) {
+    const sinter_post_op &codes = *form_.addCodes;
+    const float lastReciprocal = 1.0f / last.scale;
+    ratio = first.scale * lastReciprocal;
+    addedRatio = codes.alpha * lastReciprocal;
+    addedShift = last.zero - codes.beta * addedRatio;
+    const float ofSums = std::abs(ratio) * rangeOf(first),
+                ofCodes = std::abs(addedRatio) * 255,
+                ofZero = std::abs(addedRatio * codes.beta);
+    addedError =
+        halfUlp * 1.25f *
+        (6 * ofSums + 8 * ofCodes + 8 * ofZero + 4 * std::abs(last.zero) + 1);
+  } else {
+    shift.low = _mm512_add_ps(shift.low, _mm512_set1_ps(last.zero));
+    shift.high = _mm512_add_ps(shift.high, _mm512_set1_ps(last.zero));
+  }
+  // False for NaN, too.
+  if (!(sumsError < mostError) || !(addedError < mostError) ||
+      !std::isfinite(largestOf(factor)))
+    return false;
+  const NearestCodes nearest(sumsError), lastNearest(addedError);
+  const RegisterQuantizer exact(last, outDtype_), exactFake(first, outDtype_);
+  const sinter_post_op none{0, 0, 1, 0};
+  const RegisterAdder adder(isAdded ? *form_.addCodes : none, outDtype_);
+  const __m512 least = _mm512_set1_ps(first.least),
+               greatest = _mm512_set1_ps(first.greatest),
+               ratios = _mm512_set1_ps(ratio),
+               addedRatios = _mm512_set1_ps(addedRatio),
+               addedShifts = _mm512_set1_ps(addedShift);
+  const auto *added =
+      isAdded ? static_cast<const uint8_t *>(buffers[form_.addCodes->slice])
+              : nullptr;
+  auto *to = static_cast<uint8_t *>(result);
+  // The last row may be a pair with itself.
+  for (uint32_t left = keptRows(place); left != 0;) {
+    size_t rows[2];
+    rows[0] = rows[1] = static_cast<size_t>(std::countr_zero(left));
+    left &= left - 1;
+    if (left != 0)
+      rows[1] = static_cast<size_t>(std::countr_zero(left));
+    left &= left - 1;
+    const int64_t offsets[2] = {place.rows[rows[0]], place.rows[rows[1]]};
+    FloatPair sum, q, floats;
+    IntegerPair n;
+    for (int row = 0; row < 2; ++row) {
+      const uint32_t *line = sums + rows[row] * panelColumns;
+      __m512i low = _mm512_load_si512(line),
+              high = _mm512_load_si512(line + 16);
+      if constexpr (isCorrected) {
+        low = _mm512_add_epi32(low, correction.low);
+        high = _mm512_add_epi32(high, correction.high);
+      }
+      sum[2 * row] = _mm512_cvtepi32_ps(low);
+      sum[2 * row + 1] = _mm512_cvtepi32_ps(high);
+      q[2 * row] = _mm512_fmadd_ps(sum[2 * row], factor.low, shift.low);
+      q[2 * row + 1] =
+          _mm512_fmadd_ps(sum[2 * row + 1], factor.high, shift.high);
+    }
+    bool isCertain = nearest.round(q, n, floats);
+    __m128i other[pairRegisters];
+    if constexpr (isAdded) {
+      for (int row = 0; row < 2; ++row) {
+        const uint8_t *codes = added + offsets[row];
+        other[2 * row] = isWhole ? _mm_loadu_epi8(codes)
+                                 : _mm_maskz_loadu_epi8(lowMask, codes);
+        other[2 * row + 1] = isWhole
+                                 ? _mm_loadu_epi8(codes + 16)
+                                 : _mm_maskz_loadu_epi8(highMask, codes + 16);
+      }
+      for (int i = 0; i < pairRegisters; ++i) {
+        const __m512 fake =
+            _mm512_min_ps(greatest, _mm512_max_ps(least, floats[i]));
+        const __m512 code =
+            _mm512_cvtepi32_ps(isSigned ? _mm512_cvtepi8_epi32(other[i])
+                                        : _mm512_cvtepu8_epi32(other[i]));
+        q[i] = _mm512_fmadd_ps(fake, ratios,
+                               _mm512_fmadd_ps(code, addedRatios, addedShifts));
+      }
+      isCertain &= lastNearest.round(q, n, floats);
+    }
+    __m512i codes;
+    if (__builtin_expect(isCertain, 1)) {
+      codes = packCodes(n, isSigned);
+    } else {
+      FloatPair x;
+      for (int i = 0; i < pairRegisters; ++i) {
+        const __m512 product =
+            _mm512_mul_ps(sum[i], i % 2 ? scales.high : scales.low);
+        x[i] = _mm512_add_ps(product, i % 2 ? bias.high : bias.low);
+      }
+      if constexpr (isAdded) {
+        exactFake.fake(x);
+        for (int i = 0; i < pairRegisters; ++i)
+          x[i] = adder.sum(x[i], other[i]);
+      }
+      codes = exact.codes(x);
+    }
+    _mm256_mask_storeu_epi8(to + offsets[0], mask,
+                            _mm512_castsi512_si256(codes));
+    _mm256_mask_storeu_epi8(to + offsets[1], mask,
+                            _mm512_extracti64x4_epi64(codes, 1));
+  }
+  return true;
+}
+
 void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
                                  void *const *buffers, void *result) const {
   if (!form_.scales)
     return storeIntegers(sums, place, buffers, result);
+  if (hasFastCodes_ &&
+      (form_.addCodes
+           ? (form_.integerBias
+                  ? storeCodes<true, true>(sums, place, buffers, result)
+                  : storeCodes<false, true>(sums, place, buffers, result))
+           : (form_.integerBias
+                  ? storeCodes<true, false>(sums, place, buffers, result)
+                  : storeCodes<false, false>(sums, place, buffers, result))))
+    return;
   const bool isPlain =
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
   if (form_.integerBias)

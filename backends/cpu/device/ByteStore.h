@@ -53,6 +53,9 @@ private:
                         void *const *buffers, void *result) const;
   void storeIntegers(const uint32_t *sums, const BlockPlace &place,
                      void *const *buffers, void *result) const;
+  template <bool isCorrected, bool isAdded>
+  bool storeCodes(const uint32_t *sums, const BlockPlace &place,
+                  void *const *buffers, void *result) const;
   template <bool isPlain, bool isCorrected>
   void storePairs(const uint32_t *sums, const BlockPlace &place,
                   void *const *buffers, void *result) const;
@@ -63,6 +66,7 @@ private:
   int64_t columnStride_;
   Form form_;
   bool isInRegisters_;
+  bool hasFastCodes_; // storeCodes
 };
 
 } // namespace sinter::cpu
