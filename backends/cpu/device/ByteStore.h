@@ -19,6 +19,17 @@
 
 namespace sinter::cpu {
 
+/// How QUANTIZE and FAKE_QUANTIZE make a code.
+struct Quantizer {
+  Quantizer(const sinter_post_op &op, uint32_t dtype)
+      : scale(op.alpha), zero(op.beta),
+        least((dtype == SINTER_U8 ? 0.0f : -128.0f) - zero),
+        greatest((dtype == SINTER_U8 ? 255.0f : 127.0f) - zero) {}
+
+  float scale, zero;
+  float least, greatest; // before the zero point is added
+};
+
 class ByteStore {
 public:
   /// Operands of BIAS and DEQUANTIZE have one element for each row with
