@@ -291,7 +291,7 @@ bool hasByteWindow(ir::ConvOp conv) {
           filter[2] * filter[3] <= maxPoints);
 }
 
-std::optional<ConvPadding> paddingOf(Operation *contraction) {
+std::optional<BytePadding> paddingOf(Operation *contraction) {
   auto conv = dyn_cast<ir::ConvOp>(contraction);
   if (!conv || !multipliesBytes(conv) || !hasByteWindow(conv))
     return std::nullopt;
@@ -310,7 +310,7 @@ std::optional<ConvPadding> paddingOf(Operation *contraction) {
   const APInt bits = *number.begin();
   const bool isUnsigned =
       ir::tensorType(pad).getElementType().isUnsignedInteger();
-  return ConvPadding{pad,
+  return BytePadding{pad,
                      static_cast<int32_t>(isUnsigned ? bits.getZExtValue()
                                                      : bits.getSExtValue())};
 }

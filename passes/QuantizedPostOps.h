@@ -23,14 +23,14 @@ bool multipliesBytes(mlir::Operation *op);
 bool hasByteWindow(ir::ConvOp conv);
 
 /// What pads the input of a convolution of 8-bit integers.
-struct ConvPadding {
+struct BytePadding {
   ir::PadOp pad; // of the spatial dimensions
   int32_t value;
 };
 
 /// The op that pads the input of `contraction`, if a call of it that has
 /// dequantize can pad with the same value instead.
-std::optional<ConvPadding> paddingOf(mlir::Operation *contraction);
+std::optional<BytePadding> paddingOf(mlir::Operation *contraction);
 
 /// A post-op and the ops that it stands for.
 struct QuantizedPostOp {

@@ -195,7 +195,7 @@ private:
   /// Adds what pads the input of 8-bit integers.
   static void takePadding(Operation *contraction, Epilogue &epilogue,
                           bool isGenerated) {
-    std::optional<ConvPadding> padding =
+    std::optional<BytePadding> padding =
         !isGenerated && llvm::is_contained(epilogue.postOps,
                                            exec::PostOpKind::dequantize)
             ? paddingOf(contraction)

@@ -279,7 +279,7 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
   size_t spatialRank = input.getRank() - 2,
          channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
   size_t firstSpatial = op.getChannelsLast() ? 1 : 2;
-  if (std::optional<ConvPadding> padding = paddingOf(contraction)) {
+  if (std::optional<BytePadding> padding = paddingOf(contraction)) {
     for (size_t i = 0; i < spatialRank; ++i) {
       padsLow[i] += padding->pad.getLow()[firstSpatial + i];
       padsHigh[i] += padding->pad.getHigh()[firstSpatial + i];
