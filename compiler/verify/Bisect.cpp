@@ -140,6 +140,8 @@ public:
     object["gradient_rules"] = check.numGradients();
     object["largest_error"] = check.largestRatio();
     object["largest_error_after"] = check.largestAfter();
+    if (!check.notChecked().empty())
+      object["not_checked"] = llvm::json::Array(check.notChecked());
     if (isJson)
       return;
     llvm::outs() << "no difference beyond the bound: " << check.numCompared()
@@ -151,6 +153,9 @@ public:
     if (check.largestRatio() > 0)
       llvm::outs() << ", after " << check.largestAfter();
     llvm::outs() << "\n";
+    if (!check.notChecked().empty())
+      llvm::outs() << "not compared with a formula: "
+                   << llvm::join(check.notChecked(), ", ") << "\n";
   }
   void notRun(const std::string &why) {
     object["not_run"] = why;

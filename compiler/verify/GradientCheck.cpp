@@ -15,7 +15,6 @@
 #include "sinter/program_names.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -435,15 +434,9 @@ void GradientCheck::checkBody(ir::ScanOp scan, ArrayRef<Tensor> operands,
 }
 
 FailureOr<std::optional<GradientCheck::Wrong>> GradientCheck::run() {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  {
-    ScopedDiagnosticHandler silence(module.getContext(),
-                                    [](Diagnostic &) { return success(); });
-    PassManager pm(module.getContext());
-    pm.addPass(passes::createBuildTraining(plainDescent(request)));
-    if (failed(pm.run(*copy)))
-      return std::optional<Wrong>();
-  }
+  OwningOpRef<ModuleOp> copy = buildStep(module, plainDescent(request));
+  if (!copy)
+    return std::optional<Wrong>();
   DescentStep step(*copy, inputs);
   if (!step.isValid)
     return std::optional<Wrong>();

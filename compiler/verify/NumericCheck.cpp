@@ -11,6 +11,7 @@
 #include "compiler/verify/GradientCheck.h"
 #include "compiler/verify/PassReplay.h"
 #include "compiler/verify/StepCheck.h"
+#include "compiler/verify/StepStates.h"
 
 #include "sinter/program_names.h"
 
@@ -170,8 +171,11 @@ ExitCode NumericCheck::checkTraining(const Phase &phase, ModuleOp module,
   request.pairwise = options_.isTopology();
   GradientCheck gradients(*last_, request, *inputs_);
   auto wrong = gradients.run();
+  notChecked_.clear();
   if (succeeded(wrong) && !*wrong)
-    wrong = checkStepParts(*last_, request, *inputs_);
+    wrong = checkStepParts(*last_, request, *inputs_, notChecked_);
+  if (succeeded(wrong) && !*wrong)
+    wrong = checkStepStates(*last_, request, *inputs_, notChecked_);
   if (mlir::failed(wrong))
     return kExitFailed;
   numGradients_ = gradients.numRules();

@@ -62,6 +62,8 @@ public:
   int numCompared() const { return numCompared_; }
   /// The number of gradient rules that were compared with finite differences.
   int numGradients() const { return numGradients_; }
+  /// Parts of a training step that are taken as the train phase builds them.
+  const std::vector<std::string> &notChecked() const { return notChecked_; }
   ProgramInputs &inputs() { return *inputs_; }
   /// Whether an input of the program was not given.
   bool hasMadeUpInputs() const {
@@ -90,6 +92,7 @@ private:
   std::optional<NumericFinding> finding_;
   double largest_ = 0;
   std::string largestAfter_;
+  std::vector<std::string> notChecked_;
   int numCompared_ = 0, numGradients_ = 0;
 };
 

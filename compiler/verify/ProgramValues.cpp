@@ -214,6 +214,16 @@ static std::string stateAfter(StringRef state, StringRef entry) {
   return "state " + quoted(state) + " after " + entry.str();
 }
 
+const Tensor *compiler::newState(const ProgramResults &results,
+                                 StringRef state) {
+  for (StringRef entry :
+       {SINTER_ENTRY_STEP, SINTER_ENTRY_APPLY, SINTER_ENTRY_GRAD})
+    if (auto found = results.find(stateAfter(state, entry));
+        found != results.end())
+      return &found->second;
+  return nullptr;
+}
+
 std::string compiler::wrongRounding(ModuleOp module,
                                     const ProgramResults &results) {
   for (auto state : module.getOps<ir::StateOp>()) {

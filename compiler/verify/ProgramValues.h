@@ -46,6 +46,9 @@ public:
                                        unsigned index);
   /// The value of a state at the start.
   const ir::Tensor &state(mlir::ModuleOp module, llvm::StringRef name);
+  void setState(llvm::StringRef name, ir::Tensor value) {
+    states_[name.str()] = std::move(value);
+  }
   int64_t accumulate() const { return accumulate_; }
   /// The inputs so far, for another compilation: what integers index may not be
   /// found in its module.
@@ -76,6 +79,11 @@ std::string whyNotEvaluated(mlir::ModuleOp module);
 mlir::FailureOr<ProgramResults> runProgram(mlir::ModuleOp module,
                                            ProgramInputs &inputs,
                                            const EvaluationOptions &options);
+
+/// The new value of a state after a step, with micro-batches after all of them;
+/// null if the step does not change it.
+const ir::Tensor *newState(const ProgramResults &results,
+                           llvm::StringRef state);
 
 /// A new value of a state of role rounded that is not the rounding of its
 /// parameter's new value, in one line; "" if there is none.

@@ -36,6 +36,36 @@ compiler::plainDescent(const BuildTrainingOptions &request) {
   return options;
 }
 
+OwningOpRef<ModuleOp> compiler::buildStep(ModuleOp module,
+                                          const BuildTrainingOptions &options) {
+  ScopedDiagnosticHandler silence(module.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> step = module.clone();
+  PassManager pm(module.getContext());
+  pm.addPass(passes::createBuildTraining(options));
+  if (failed(pm.run(*step)))
+    return nullptr;
+  if (auto eval = step->lookupSymbol<func::FuncOp>(SINTER_ENTRY_EVAL))
+    eval.erase();
+  return step;
+}
+
+std::optional<GradientCheck::Wrong>
+compiler::compareState(StringRef part, StringRef name, const Tensor *value,
+                       const Bounded &expected) {
+  std::string text;
+  if (!value || value->size() != expected.value.size()) {
+    text = " is missing or has another size";
+  } else {
+    const Difference difference = compare(*value, expected);
+    if (difference.ratio <= 1)
+      return std::nullopt;
+    text = ": " + difference.text(expected.value.shape());
+  }
+  return GradientCheck::Wrong{{"", part.str(), ""},
+                              "new state " + quoted(name) + text};
+}
+
 namespace {
 
 using Weights = std::map<std::string, Tensor>;
@@ -46,22 +76,27 @@ public:
             ProgramInputs &inputs)
       : module(module), request(request), inputs(inputs) {}
 
-  FailureOr<std::optional<GradientCheck::Wrong>> run() {
+  std::optional<GradientCheck::Wrong> run(bool isRandom) {
+    const bool hasParts = request.accumulate > 1 && !isRandom,
+               isScaled = request.lossScale != "none",
+               isClipped = request.clipNorm > 0 || request.clipValue > 0;
+    if (!hasParts && !isScaled && !isClipped)
+      return std::nullopt;
     const BuildTrainingOptions plain = plainDescent(request);
     auto unclipped = weightsAfter(plain);
     if (!unclipped)
-      return std::optional<GradientCheck::Wrong>();
+      return std::nullopt;
     BuildTrainingOptions parts = plain, scaled = plain, clipped = plain;
     parts.accumulate = request.accumulate;
     parts.pairwise = request.pairwise;
     scaled.lossScale = request.lossScale;
     clipped.clipNorm = request.clipNorm;
     clipped.clipValue = request.clipValue;
-    if (request.accumulate > 1)
+    if (hasParts)
       compare("micro-batches", *unclipped, parts);
-    if (request.lossScale != "none")
+    if (isScaled)
       compare(ir::kLossScalePart, *unclipped, scaled);
-    if (request.clipNorm > 0 || request.clipValue > 0)
+    if (isClipped)
       compare(ir::kClipPart, clip(*unclipped), clipped);
     return std::move(wrong);
   }
@@ -75,23 +110,19 @@ private:
   /// The new values of trained states by name; nothing if the step cannot be
   /// built: the compilation itself says why.
   std::optional<Weights> weightsAfter(const BuildTrainingOptions &options) {
+    OwningOpRef<ModuleOp> step = buildStep(module, options);
+    if (!step)
+      return std::nullopt;
     ScopedDiagnosticHandler silence(module.getContext(),
                                     [](Diagnostic &) { return success(); });
-    OwningOpRef<ModuleOp> copy = module.clone();
-    PassManager pm(module.getContext());
-    pm.addPass(passes::createBuildTraining(options));
-    if (failed(pm.run(*copy)))
-      return std::nullopt;
-    auto results = runProgram(*copy, inputs, {});
+    auto results = runProgram(*step, inputs, {});
     if (failed(results))
       return std::nullopt;
     Weights weights;
-    for (auto state : copy->getOps<ir::StateOp>())
-      for (StringRef entry : {SINTER_ENTRY_STEP, SINTER_ENTRY_APPLY})
-        if (auto found = results->find("state " + quoted(state.getSymName()) +
-                                       " after " + entry.str());
-            found != results->end() && state.getTrainable())
-          weights[state.getSymName().str()] = std::move(found->second);
+    for (auto state : step->getOps<ir::StateOp>())
+      if (const Tensor *value = newState(*results, state.getSymName());
+          value && state.getTrainable())
+        weights[state.getSymName().str()] = *value;
     return weights;
   }
 
@@ -134,22 +165,16 @@ private:
       double change = 0;
       for (auto [a, b] : llvm::zip_equal(value.floats, before.floats))
         change = std::max(change, std::fabs(a - b));
-      const Tensor &other = (*actual)[name];
-      for (size_t i = 0; i < value.floats.size(); ++i) {
-        const double a = i < other.floats.size() ? other.floats[i] : NAN,
-                     b = value.floats[i];
-        // Numbers of the step, such as 1 / N, are rounded to float32.
-        const double bound = 1e-5 * change + 1e-12 * std::fabs(b);
-        if (std::fabs(a - b) <= bound)
-          continue;
-        char text[160];
-        std::snprintf(text, sizeof(text),
-                      " is %.9g instead of %.9g, bound %.3g", a, b, bound);
-        wrong = {{"", part.str(), ""},
-                 "new state " + quoted(name) + ": element " +
-                     std::to_string(i) + text};
+      // Numbers of the step, such as 1 / N, are rounded to float32.
+      Bounded bounded{value, {}};
+      for (double number : value.floats)
+        bounded.allowed.push_back(1e-5 * change + 1e-12 * std::fabs(number));
+      auto found = actual->find(name);
+      wrong = compareState(part, name,
+                           found != actual->end() ? &found->second : nullptr,
+                           bounded);
+      if (wrong)
         return;
-      }
     }
   }
 
@@ -163,11 +188,13 @@ private:
 
 FailureOr<std::optional<GradientCheck::Wrong>>
 compiler::checkStepParts(ModuleOp module, const BuildTrainingOptions &request,
-                         ProgramInputs &inputs) {
+                         ProgramInputs &inputs,
+                         std::vector<std::string> &notChecked) {
+  // Each micro-batch drops other elements.
   const bool isRandom =
       module.walk([](ir::DropoutOp) { return WalkResult::interrupt(); })
           .wasInterrupted();
-  if (isRandom)
-    return std::optional<GradientCheck::Wrong>();
-  return StepParts(module, request, inputs).run();
+  if (isRandom && request.accumulate > 1)
+    notChecked.push_back("micro-batches with dropout");
+  return StepParts(module, request, inputs).run(isRandom);
 }
