@@ -9,8 +9,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <optional>
 #include <set>
 
 using namespace mlir;
@@ -79,19 +81,67 @@ std::string whyApart(Operation *first, Operation *second, bool isRead) {
   return "";
 }
 
+/// The ops of `fusion` that follow from `value`, but not from a result of
+/// `source`, which the fusion reads, too: their location; nothing if there are
+/// none.
+std::optional<Location> readersBeside(ir::FusionOpInterface fusion, Value value,
+                                      Operation *source) {
+  Block &body = fusion.getBody().front();
+  llvm::DenseSet<Value> readers, followers;
+  for (auto [input, argument] :
+       llvm::zip_equal(fusion.getInputs(), body.getArguments())) {
+    Value outside = withoutAliases(input);
+    if (outside == value)
+      readers.insert(argument);
+    if (outside.getDefiningOp() == source)
+      followers.insert(argument);
+  }
+  SmallVector<Location> parts;
+  for (Operation &op : body.without_terminator()) {
+    auto isIn = [&](const llvm::DenseSet<Value> &values) {
+      return llvm::any_of(op.getOperands(),
+                          [&](Value each) { return values.contains(each); });
+    };
+    if (isIn(followers)) {
+      followers.insert(op.result_begin(), op.result_end());
+    } else if (isIn(readers)) {
+      readers.insert(op.result_begin(), op.result_end());
+      parts.push_back(op.getLoc());
+    }
+  }
+  if (parts.empty())
+    return std::nullopt;
+  return FusedLoc::get(fusion->getContext(), parts);
+}
+
 struct ExplainFusionPass : impl::ExplainFusionBase<ExplainFusionPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     if (!ir::RemarkSink::takesDetails(&getContext()))
       return;
-    std::set<std::pair<Operation *, Operation *>> seen;
-    auto tell = [&](Operation *first, Operation *second, bool isRead) {
-      if (!seen.insert({first, second}).second)
+    std::set<std::pair<Operation *, Operation *>> read, told;
+    auto tellRead = [&](Operation *first, Operation *second) {
+      if (!read.insert({first, second}).second)
         return;
-      std::string why = whyApart(first, second, isRead);
-      if (!why.empty())
+      if (std::string why = whyApart(first, second, /*isRead=*/true);
+          !why.empty())
         ir::explain("explain-fusion", "not-fused", first->getLoc(),
                     second->getLoc(), why);
+    };
+    auto tellShared = [&](Operation *first, Operation *second, Value value) {
+      std::string why = whyApart(first, second, /*isRead=*/false);
+      if (why.empty())
+        return;
+      if (!read.count({first, second})) {
+        if (told.insert({first, second}).second)
+          ir::explain("explain-fusion", "not-fused", first->getLoc(),
+                      second->getLoc(), why);
+        return;
+      }
+      // Parts of a kernel may become kernels of their own later.
+      auto fusion = dyn_cast<ir::FusionOpInterface>(second);
+      if (auto of = fusion ? readersBeside(fusion, value, first) : std::nullopt)
+        ir::explain("explain-fusion", "not-fused", first->getLoc(), *of, why);
     };
     // More readers of one value than these are named together.
     constexpr size_t kMostReaders = 12;
@@ -105,12 +155,12 @@ struct ExplainFusionPass : impl::ExplainFusionBase<ExplainFusionPass> {
       if (Operation *source = value.getDefiningOp();
           source && !isa<ir::ConstantOp>(source))
         for (Operation *op : ops)
-          tell(source, op, /*isRead=*/true);
+          tellRead(source, op);
     for (auto &[value, ops] : readers) {
       if (ops.size() <= kMostReaders) {
         for (size_t i = 0; i < ops.size(); ++i)
           for (size_t j = i + 1; j < ops.size(); ++j)
-            tell(ops[i], ops[j], /*isRead=*/false);
+            tellShared(ops[i], ops[j], value);
         continue;
       }
       SmallVector<Location> parts;
