@@ -14,6 +14,14 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
+std::string compiler::stringLiteral(StringRef name) {
+  std::string literal = "\"";
+  llvm::raw_string_ostream os(literal);
+  llvm::printEscapedString(name, os);
+  os << '"';
+  return literal;
+}
+
 size_t compiler::endOfString(StringRef line, size_t at) {
   for (size_t i = at + 1; i < line.size(); ++i) {
     if (line[i] == '\\')
@@ -121,10 +129,7 @@ bool compiler::comesFrom(StringRef text, StringRef name) {
       literals.insert(part);
   }
   for (StringRef node : literals) {
-    std::string literal = "\"";
-    llvm::raw_string_ostream os(literal);
-    llvm::printEscapedString(node, os);
-    os << '"';
+    const std::string literal = stringLiteral(node);
     for (size_t at = 0; (at = text.find(literal, at)) != StringRef::npos;) {
       size_t begin = text.rfind('\n', at) + 1, end = text.find('\n', at);
       StringRef line = text.slice(begin, end).ltrim();

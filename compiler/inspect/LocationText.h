@@ -16,6 +16,8 @@
 
 namespace sinter::compiler {
 
+/// `name` as a string literal of printed IR, with quotes and escapes.
+std::string stringLiteral(llvm::StringRef name);
 /// The end of the string literal that begins at `at`: behind its last quote.
 size_t endOfString(llvm::StringRef line, size_t at);
 /// The end of the parenthesis that begins at `at`: behind its closing one.

@@ -54,11 +54,7 @@ static std::string withoutStrings(StringRef text) {
 }
 
 LineQuestion::LineQuestion(const Trace &trace, StringRef about)
-    : about_(about.str()) {
-  literal_ = "\"";
-  llvm::raw_string_ostream os(literal_);
-  llvm::printEscapedString(about, os);
-  os << '"';
+    : about_(about.str()), literal_(stringLiteral(about)) {
   for (const TraceStep &step : trace.steps)
     for (const TraceChange &change : step.changes) {
       if (kind_ == Kind::Text && StringRef(change.text).contains(literal_))

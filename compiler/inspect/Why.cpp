@@ -90,10 +90,7 @@ bool WhyIndex::isComputed(StringRef node) const {
 
 // What `name` is in the printed IR, if it is not a node; "" if it is nowhere.
 static StringRef kindOfName(const Trace &trace, StringRef name) {
-  std::string literal = "\"";
-  llvm::raw_string_ostream os(literal);
-  llvm::printEscapedString(name, os);
-  os << '"';
+  const std::string literal = stringLiteral(name);
   struct Form {
     std::string text;
     StringRef kind;

@@ -8,6 +8,8 @@
 #include "compiler/verify/Reference.h"
 #include "ir/Provenance.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -182,12 +184,7 @@ void CulpritSearch::visit(Value value, Search &search) {
 }
 
 static bool isSameType(RankedTensorType a, RankedTensorType b) {
-  auto textOf = [](Type type) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return text;
-  };
-  return a == b || textOf(a) == textOf(b);
+  return a == b || debugString(a) == debugString(b);
 }
 
 Culprit CulpritSearch::describe(Operation *op) {

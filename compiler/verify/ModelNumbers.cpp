@@ -7,6 +7,7 @@
 
 #include "compiler/base/Text.h"
 
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
@@ -79,12 +80,6 @@ static void takeNames(func::FuncOp a, func::FuncOp b) {
   }
 }
 
-static std::string textOf(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 // Why `b` cannot take the inputs of `a`; "" if it can.
 static std::string whyOtherInputs(func::FuncOp a, func::FuncOp b) {
   const Names ofA(a, false), ofB(b, false);
@@ -92,8 +87,8 @@ static std::string whyOtherInputs(func::FuncOp a, func::FuncOp b) {
     for (const Names::Each &theirs : ofB.list) {
       if (mine.name != theirs.name)
         continue;
-      std::string own = textOf(a.getArgument(mine.index).getType()),
-                  other = textOf(b.getArgument(theirs.index).getType());
+      std::string own = debugString(a.getArgument(mine.index).getType()),
+                  other = debugString(b.getArgument(theirs.index).getType());
       if (own != other)
         return "input " + quoted(mine.name.str()) + " is " + own +
                " in the first model and " + other +
@@ -132,8 +127,8 @@ static NumericDifference::Result compareResult(const std::string &name,
   const Tensor &value = found->second;
   const Tensor &own = reference.value;
   if (value.shape() != own.shape() || value.isFloat() != own.isFloat())
-    return {name, "is " + textOf(own.type()) + " in the first model and " +
-                      textOf(value.type()) + " in the second"};
+    return {name, "is " + debugString(own.type()) + " in the first model and " +
+                      debugString(value.type()) + " in the second"};
   return {name, "", compare(value, reference), own.shape().vec(),
           relativeError(value, own)};
 }
@@ -218,8 +213,7 @@ void compiler::printDifference(const NumericDifference &difference, bool all,
   size_t same = 0;
   for (const NumericDifference::Result &result : difference.results) {
     same += result.isSame();
-    os << llvm::left_justify(shown(result.name), 8) << ": " << textOf(result)
-       << "\n";
+    os << shown(result.name) << ": " << textOf(result) << "\n";
   }
   size_t left = all ? difference.begins.size() : kMostShown;
   for (const Culprit &each :

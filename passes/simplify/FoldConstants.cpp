@@ -19,6 +19,7 @@
 #include "ir/eval/Evaluate.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
+#include "passes/simplify/ConstantSources.h"
 #include "passes/simplify/QuantizedValue.h"
 
 #include "mlir/Transforms/RegionUtils.h"
@@ -224,70 +225,23 @@ private:
              "the budget for all results is used up");
       return false;
     }
-    bool isKnown = succeeded(computeWithSources(op));
-    SmallVector<ElementsAttr> attrs;
-    for (Value result : op->getResults()) {
-      if (!isKnown)
-        break;
-      attrs.push_back(values[result].toAttr());
-      if (!isa<SplatElementsAttr>(attrs.back()))
-        bytesLeft -= sizeBytes(result.getType());
-    }
-    values.clear();
-    if (isKnown)
-      replace(op, attrs);
-    return isKnown;
-  }
-
-  /// Fills `values` for the results of `op`, whose operands are known, and for
-  /// the values that they are computed from, except constants.
-  LogicalResult computeWithSources(Operation *op) {
-    llvm::SetVector<Operation *> needed;
-    SmallVector<Operation *> work{op};
-    while (!work.empty()) {
-      Operation *next = work.pop_back_val();
-      if (!needed.insert(next))
-        continue;
-      for (Value operand : next->getOperands())
-        if (!operand.getDefiningOp<ConstantOp>())
-          work.push_back(operand.getDefiningOp());
-    }
-    SmallVector<Operation *> inOrder = needed.takeVector();
-    llvm::sort(inOrder, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
-    for (Operation *source : inOrder)
-      if (failed(compute(source)))
-        return failure();
-    return success();
-  }
-
-  LogicalResult compute(Operation *op) {
-    SmallVector<Tensor> operands, results;
-    for (Value operand : op->getOperands()) {
-      if (auto constant = operand.getDefiningOp<ConstantOp>()) {
-        FailureOr<Tensor> value = Tensor::fromAttr(constant.getValue());
-        if (failed(value))
-          return failure();
-        operands.push_back(std::move(*value));
-        continue;
-      }
-      operands.push_back(values[operand]);
-    }
+    Operation *undefined = nullptr;
+    auto values = evaluateFromConstants(op, &undefined);
     // If the op is undefined for these values, the program reports that when it
     // runs.
-    ScopedDiagnosticHandler silence(op->getContext(),
-                                    [](Diagnostic &) { return success(); });
-    if (failed(cast<EvaluateOpInterface>(op).evaluate(operands, results))) {
-      remark(kPass, "not-folded", op->getLoc(),
+    if (undefined)
+      remark(kPass, "not-folded", undefined->getLoc(),
              "it has no value for these operands");
-      return failure();
+    if (failed(values))
+      return false;
+    SmallVector<ElementsAttr> attrs;
+    for (const Tensor &value : *values) {
+      attrs.push_back(value.toAttr());
+      if (!isa<SplatElementsAttr>(attrs.back()))
+        bytesLeft -= sizeBytes(value.type());
     }
-    for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
-      value.roundToStorage();
-      values[result] = std::move(value);
-    }
-    return success();
+    replace(op, attrs);
+    return true;
   }
 
   /// The location of `op`, with the initializers that it is computed from.
@@ -320,8 +274,6 @@ private:
 
   int64_t maxOpBytes, bytesLeft;
   DenseMap<Value, Known> known;
-  DenseMap<Value, Tensor>
-      values; // of known values that the op being folded needs
 };
 
 class FoldConstants : public impl::FoldConstantsBase<FoldConstants> {

@@ -13,9 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Tensor.h"
+#include "passes/simplify/ConstantSources.h"
 #include "passes/simplify/QuantizedValue.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
@@ -32,54 +32,8 @@ constexpr int64_t kMostRows = 2;
 /// Fewer weights are in a cache, whatever their type.
 constexpr int64_t kFewestWeights = int64_t(1) << 14;
 constexpr int64_t kMostLanes = 64, kFewestLanes = 8;
-
-/// Adds what `value` is computed from, operands before their users, and at last
-/// its op.
-void collectSources(Value value, llvm::SetVector<Operation *> &sources) {
-  Operation *def = value.getDefiningOp();
-  if (sources.contains(def))
-    return;
-  for (Value operand : def->getOperands())
-    collectSources(operand, sources);
-  sources.insert(def);
-}
-
-/// `value`, which is computed from constants alone; nothing if its ops cannot
-/// be evaluated. Keeps no value longer than it is needed: each takes 8 bytes
-/// for a weight.
-std::optional<Tensor> evaluateConstants(Value value) {
-  llvm::SetVector<Operation *> sources;
-  collectSources(value, sources);
-  llvm::DenseMap<Value, unsigned> usesLeft;
-  for (Operation *op : sources)
-    for (Value operand : op->getOperands())
-      ++usesLeft[operand];
-  llvm::DenseMap<Value, Tensor> values;
-  for (Operation *op : sources) {
-    if (op->getNumResults() != 1 || op->getNumRegions())
-      return std::nullopt;
-    if (auto constant = dyn_cast<ConstantOp>(op)) {
-      FailureOr<Tensor> tensor = Tensor::fromAttr(constant.getValue());
-      if (failed(tensor))
-        return std::nullopt;
-      values[constant] = std::move(*tensor);
-      continue;
-    }
-    SmallVector<Tensor> operands, results;
-    for (Value operand : op->getOperands())
-      if (--usesLeft[operand] == 0)
-        operands.push_back(std::move(values[operand]));
-      else
-        operands.push_back(values[operand]);
-    ScopedDiagnosticHandler silence(op->getContext(),
-                                    [](Diagnostic &) { return success(); });
-    if (failed(cast<EvaluateOpInterface>(op).evaluate(operands, results)))
-      return std::nullopt;
-    results[0].roundToStorage();
-    values[op->getResult(0)] = std::move(results[0]);
-  }
-  return std::move(values[value]);
-}
+constexpr llvm::StringLiteral kNotCodes =
+    "its weights are not a matrix of codes times scales";
 
 /// Whether `value` is computed from constants alone, and from integers among
 /// them. Nothing is evaluated.
@@ -274,7 +228,7 @@ Value WeightOnlyProduct::product(Value x, ArrayRef<Value> parts) {
 }
 
 Value WeightOnlyProduct::build() {
-  // A group lies in one block.
+  // Each group is part of one block.
   lanes = kMostLanes;
   while (lanes >= kFewestLanes && block % group())
     lanes /= 2;
@@ -327,7 +281,7 @@ Value weightOnlyProduct(DotGeneralOp dot, StringRef &reason) {
   if (!product || w.getRank() != 2 || !dot.getLhsBatch().empty() ||
       dot.getLhsContract().size() != 1 ||
       dot.getLhsContract().front() != x.getRank() - 1) {
-    reason = "the weights are no matrix of codes times scales";
+    reason = kNotCodes;
     return {};
   }
   const int64_t contracted = dot.getRhsContract().front();
@@ -340,16 +294,16 @@ Value weightOnlyProduct(DotGeneralOp dot, StringRef &reason) {
     reason = "it has more than 2 rows: its weights are folded to floats";
     return {};
   }
-  std::optional<Tensor> integers = evaluateConstants(product.getLhs()),
-                        scales = evaluateConstants(product.getRhs());
-  if (integers && scales && !isWhole(*integers))
+  auto integers = evaluateFromConstants(product.getLhs().getDefiningOp()),
+       scales = evaluateFromConstants(product.getRhs().getDefiningOp());
+  if (succeeded(integers) && succeeded(scales) && !isWhole(integers->front()))
     std::swap(integers, scales);
-  if (!integers || !scales || !isWhole(*integers)) {
-    reason = "the weights are no matrix of codes times scales";
+  if (failed(integers) || failed(scales) || !isWhole(integers->front())) {
+    reason = kNotCodes;
     return {};
   }
   const bool isTransposed = transpose && transpose.getPerm().front() == 1;
-  Rows rows{std::move(*integers), std::move(*scales),
+  Rows rows{std::move(integers->front()), std::move(scales->front()),
             w.getDimSize(1 - contracted), length,
             (contracted == 0) != isTransposed};
   const int64_t block = rows.block();
