@@ -8,6 +8,7 @@
 #include "backends/cpu/device/PostOps.h"
 #include "test/runtime/OneCommand.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -438,6 +439,57 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
     p.aStrideM = 1;
     p.aStrideK = 10;
     check(p);
+  }
+}
+
+TEST_CASE("matmul: stretches of the depth, chunks of rows", "[matmul]") {
+  // Panels have 32 columns, stretches at most 512 rows, chunks 128 K elements.
+  for (auto [m, n, k] : {std::tuple{16, 64, 1100},
+                         {28, 96, 513},
+                         {29, 70, 1537},
+                         {300, 33, 512},
+                         {2100, 32, 70}}) {
+    CAPTURE(m, n, k);
+    sinter_matmul p = dense(m, n, k);
+    addPostOp(p, SINTER_POST_ADD);
+    addPostOp(p, SINTER_POST_GELU_ERF);
+    addPostOp(p, SINTER_POST_BIAS);
+    for (bool constantB : {false, true})
+      for (bool addResult : {false, true}) {
+        check(p, {constantB, addResult});
+        sinter_matmul transposed = p;
+        transposed.aStrideM = 1;
+        transposed.aStrideK = m;
+        transposed.bStrideK = 1;
+        transposed.bStrideN = k;
+        check(transposed, {constantB, addResult});
+        // Written as C^T = B^T * A^T, with a bias along the rows.
+        transposed.cStrideM = 1;
+        transposed.cStrideN = m;
+        check(transposed, {false, addResult});
+      }
+  }
+}
+
+// For fp32-units.test: the results of all units have the same bits.
+TEST_CASE("matmul: bits", "[.][product-bits]") {
+  for (auto [m, n, k] :
+       {std::tuple{17, 40, 600}, {64, 256, 784}, {300, 33, 1025}}) {
+    sinter_matmul p = dense(m, n, k);
+    OneCommand command(callOf(&p));
+    std::vector<float> a = someValues(m * k, 1), b = someValues(k * n, 2),
+                       result(static_cast<size_t>(m * n));
+    command.operand(a);
+    command.operand(b);
+    command.run(1, result);
+    REQUIRE(command.status.ok());
+    uint64_t hash = 0xcbf29ce484222325; // FNV-1a of words
+    for (float value : result)
+      hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3;
+    std::printf("bits %lldx%lldx%lld: %016llx\n", static_cast<long long>(m),
+                static_cast<long long>(n), static_cast<long long>(k),
+                static_cast<unsigned long long>(hash));
+    std::printf("%s\n", command.description.c_str());
   }
 }
 

@@ -61,7 +61,7 @@ static uint16_t halfOfStep(int step, bool isBfloat) {
   if (step == 0)
     return 0;
   uint32_t exponent = (bits >> 23 & 255) - 127 + 15;
-  return bits >> 16 & 0x8000 | exponent << 10 | (bits >> 13 & 1023);
+  return (bits >> 16 & 0x8000) | exponent << 10 | (bits >> 13 & 1023);
 }
 
 static void fillRandom(HostTensor &tensor, uint64_t &state) {

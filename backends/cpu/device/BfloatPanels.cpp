@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/BfloatPanels.h"
 #include "backends/cpu/device/EveryWidth.h"
+#include "backends/cpu/device/TransposeSquare.h"
 
 #include <algorithm>
 #include <array>
@@ -32,51 +33,13 @@ void pairRows(const Bfloat *even, const Bfloat *odd, int64_t count,
     pairs[i] = even[i].bits | uint32_t(odd[i].bits) << 16;
 }
 
-#if defined(__x86_64__)
-/// A tile of a matrix whose columns are contiguous: transposes its 16 columns
-/// of 16 pairs.
-__attribute__((target("avx512f"))) void
-transposeTile(const Bfloat *from, int64_t colStride, uint32_t *tile) {
-  __m512i r[16], t[16];
-  for (int i = 0; i < 16; ++i)
-    r[i] = _mm512_loadu_si512(from + i * colStride);
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4)
-    for (int j = 0; j < 2; ++j) {
-      r[i + 2 * j] = _mm512_unpacklo_epi64(t[i + j], t[i + j + 2]);
-      r[i + 2 * j + 1] = _mm512_unpackhi_epi64(t[i + j], t[i + j + 2]);
-    }
-  // r[4 q + p] has, in its four parts, the pairs p, p + 4, .. of columns 4 q to
-  // 4 q + 3.
-  for (int p = 0; p < 4; ++p) {
-    __m512i a = _mm512_shuffle_i32x4(r[p], r[4 + p], 0x88),
-            b = _mm512_shuffle_i32x4(r[p], r[4 + p], 0xdd),
-            c = _mm512_shuffle_i32x4(r[8 + p], r[12 + p], 0x88),
-            d = _mm512_shuffle_i32x4(r[8 + p], r[12 + p], 0xdd);
-    _mm512_storeu_si512(tile + 16 * p, _mm512_shuffle_i32x4(a, c, 0x88));
-    _mm512_storeu_si512(tile + 16 * (p + 8), _mm512_shuffle_i32x4(a, c, 0xdd));
-    _mm512_storeu_si512(tile + 16 * (p + 4), _mm512_shuffle_i32x4(b, d, 0x88));
-    _mm512_storeu_si512(tile + 16 * (p + 12), _mm512_shuffle_i32x4(b, d, 0xdd));
-  }
-}
-#else
-void transposeTile(const Bfloat *from, int64_t colStride, uint32_t *tile) {
-  for (int64_t pair = 0; pair < tileRows; ++pair)
-    for (int64_t i = 0; i < tileColumns; ++i) {
-      const Bfloat *two = from + i * colStride + 2 * pair;
-      tile[pair * tileColumns + i] = two[0].bits | uint32_t(two[1].bits) << 16;
-    }
-}
-#endif
-
 /// Packs up to 32 rows and 16 columns. Missing ones stay as they are.
 void packTile(const BfloatMatrix &b, int64_t rows, int64_t columns,
               uint32_t *tile) {
+#if defined(__x86_64__)
   if (b.rowStride == 1 && rows == 2 * tileRows && columns == tileColumns)
-    return transposeTile(b.data, b.colStride, tile);
+    return transposeSquare(tile, tileColumns, b.data, b.colStride);
+#endif
   for (int64_t row = 0; row < rows; row += 2, tile += tileColumns) {
     const Bfloat *even = b.data + row * b.rowStride, *odd = even + b.rowStride;
     if (b.colStride == 1 && row + 1 < rows) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/TransposeSquare.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,12 +18,17 @@ using namespace sinter::cpu;
 
 namespace {
 
+constexpr int64_t squareSide = 16;
+
 /// to[row * toStride + col] = from[row + col * fromStride] for a rows x cols
 /// piece: both sides are contiguous, along different dimensions.
 void transposePiece(float *to, int64_t toStride, const float *from,
                     int64_t fromStride, int64_t rows, int64_t cols) {
   int64_t col = 0;
 #if defined(__SSE__)
+  static const bool hasWide = __builtin_cpu_supports("avx512f");
+  if (hasWide && rows == squareSide && cols == squareSide)
+    return transposeSquare(to, toStride, from, fromStride);
   // Four source lines are fully read before the next four: with a stride of a
   // page, they would evict each other from the cache.
   for (; col + 4 <= cols; col += 4) {
@@ -61,11 +67,10 @@ void sinter::cpu::copyBlock(const Block &to, const float *from,
     return;
   }
   // Squares keep both sides within a few cache lines.
-  constexpr int64_t side = 16;
-  for (int64_t row0 = 0; row0 < to.rows; row0 += side)
-    for (int64_t col0 = 0; col0 < to.cols; col0 += side) {
-      int64_t rows = std::min(side, to.rows - row0);
-      int64_t cols = std::min(side, to.cols - col0);
+  for (int64_t row0 = 0; row0 < to.rows; row0 += squareSide)
+    for (int64_t col0 = 0; col0 < to.cols; col0 += squareSide) {
+      int64_t rows = std::min(squareSide, to.rows - row0);
+      int64_t cols = std::min(squareSide, to.cols - col0);
       float *target = to.data + row0 * to.rowStride + col0 * to.colStride;
       const float *source = from + row0 * fromRowStride + col0 * fromColStride;
       if (to.colStride == 1 && fromRowStride == 1)

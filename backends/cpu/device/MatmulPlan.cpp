@@ -157,11 +157,6 @@ bool MatmulShape::isPlain(const Strides &strides, int64_t rows,
   return isDense;
 }
 
-bool sinter::cpu::worthPacking(const MatmulShape &shape) {
-  return shape.batchRank == 0 && shape.m >= 192 && shape.n >= 128 &&
-         shape.k >= 256;
-}
-
 namespace {
 
 constexpr int64_t mGranule = 16, nGranule = 64;

@@ -68,7 +68,7 @@ struct MatmulShape {
 /// How operands reach the library.
 enum class MatmulMode {
   Direct,  // A and B as they are in memory
-  PackedB, // B packed once, at load or at the start of a run; rows of A dense
+  PackedB, // B packed at load; rows of A dense
 };
 
 /// The slices: inner batch x m x n x k pieces, for every outer batch index.
@@ -86,9 +86,6 @@ private:
   void cutPacked(const MatmulShape &shape, int64_t wanted);
   void cutDirect(const MatmulShape &shape, int64_t pieces, int64_t batchSlices);
 };
-
-/// True if the faster kernels outweigh packing B in each run.
-bool worthPacking(const MatmulShape &shape);
 
 } // namespace sinter::cpu
 

@@ -34,9 +34,9 @@ struct FilterLayout {
 struct PackedFilter {
   size_t layout;
   int64_t begin;
-  bool plain = false;        // the program's own layout: used in place
-  PackedBytes constant = {}; // packed at load
-  FilterReorder reorder;     // or packed in each run, into shared scratch
+  bool plain = false;         // the program's own layout: used in place
+  PackedBytes constant = {};  // packed at load
+  FilterReorder reorder = {}; // or packed in each run, into shared scratch
   int64_t sharedOffset = 0;
 };
 

@@ -103,13 +103,22 @@ private:
           prepareBfloatProduct(context_, command, constants);
       if (!product.ok() || *product)
         return product;
-      return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
+      return prepareWidened(context_, command, constants, prepareFloatMatmul);
     }
     if (!byLoops && params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
-      return prepareOneDnnMatmul(context_, command, constants);
+      return prepareFloatMatmul(context_, command, constants);
     return preparePlainMatmul(command);
   }
 
+  static LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
+                                              const sinter_command &command,
+                                              const uint8_t *constants) {
+    LibraryCallResult product =
+        prepareFloatProduct(context, command, constants);
+    if (!product.ok() || *product)
+      return product;
+    return prepareOneDnnMatmul(context, command, constants);
+  }
   static LibraryCallResult matmulByLoops(OneDnnContext &,
                                          const sinter_command &command,
                                          const uint8_t *) {

@@ -21,6 +21,11 @@ rt::Result<std::unique_ptr<rt::Library>> createOneDnnLibrary();
 
 using LibraryCallResult = rt::Result<std::unique_ptr<rt::LibraryCall>>;
 
+/// fp32 MATMUL; null for few rows or columns, or if this CPU lacks AVX2.
+LibraryCallResult prepareFloatProduct(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants);
+
 /// fp32 MATMUL. `constants` as for Library::prepare. May throw dnnl::error.
 LibraryCallResult prepareOneDnnMatmul(OneDnnContext &context,
                                       const sinter_command &command,

@@ -12,34 +12,20 @@ using namespace sinter;
 using namespace sinter::cpu;
 using namespace sinter::rt;
 
-/// Makes rows of A dense and packs B, at the start of a run.
-bool MatmulCall::packOperands(const Operands &operands, ThreadPool &pool,
-                              int threads) const {
+/// At the start of a run.
+void MatmulCall::makeDenseA(const float *a, ThreadPool &pool,
+                            int threads) const {
   constexpr int64_t rowsPerTask = 32;
-  auto bTasks = static_cast<int64_t>(packB_.size());
-  int64_t aTasks = denseA_ ? (shape_.m + rowsPerTask - 1) / rowsPerTask : 0;
-  std::atomic<bool> good{true};
   pool.parallelFor(
-      threads, bTasks + aTasks, 1, [&](int worker, int64_t begin, int64_t end) {
-        OneThreadScope::limitWorker(worker);
-        for (int64_t i = begin; i < end; ++i) {
-          if (i < bTasks) {
-            const float *from = operands.b + plan_.n.begin(i) * shape_.b.col;
-            void *addresses[] = {const_cast<float *>(from),
-                                 const_cast<float *>(packedB(i))};
-            if (!packB_[static_cast<size_t>(i)].run(context_, worker,
-                                                    addresses))
-              good.store(false, std::memory_order_relaxed);
-            continue;
-          }
-          int64_t row = (i - bTasks) * rowsPerTask;
-          copyBlock(
-              {denseA() + row * shape_.k, std::min(rowsPerTask, shape_.m - row),
-               shape_.k, shape_.k, 1},
-              operands.a + row * shape_.a.row, shape_.a.row, shape_.a.col);
-        }
+      threads, (shape_.m + rowsPerTask - 1) / rowsPerTask, 1,
+      [&](int, int64_t begin, int64_t end) {
+        for (int64_t row = begin * rowsPerTask;
+             row < std::min(end * rowsPerTask, shape_.m); row += rowsPerTask)
+          copyBlock({denseA() + row * shape_.k,
+                     std::min(rowsPerTask, shape_.m - row), shape_.k, shape_.k,
+                     1},
+                    a + row * shape_.a.row, shape_.a.row, shape_.a.col);
       });
-  return good.load(std::memory_order_relaxed);
 }
 
 Status MatmulCall::bind(const Scratch &scratch, int threads) {
@@ -47,8 +33,6 @@ Status MatmulCall::bind(const Scratch &scratch, int threads) {
   try {
     for (auto &[size, variant] : variants_)
       variant.primitive.bind(context_, scratch, threads);
-    for (OneDnnPrimitive &pack : packB_)
-      pack.bind(context_, scratch, threads);
   } catch (const dnnl::error &error) {
     return {SINTER_DEVICE_FAILED, std::string("oneDNN: ") + error.what()};
   }
@@ -216,8 +200,8 @@ Status MatmulCall::run(void *const *buffers, const CallContext &context) {
     return {};
   }
   OneThreadScope oneThread;
-  if ((denseA_ || !packB_.empty()) && !packOperands(operands, pool, threads))
-    return {SINTER_DEVICE_FAILED, "oneDNN failed to pack an operand"};
+  if (denseA_)
+    makeDenseA(operands.a, pool, threads);
   std::atomic<bool> failed{false};
   int64_t slices = shape_.outerCount() * plan_.slicesPerOuter();
   // With several outer batch dimensions of small matrices, take many at once.
@@ -255,7 +239,7 @@ std::string MatmulCall::description() const {
       std::to_string(first.size.m) + "x" + std::to_string(first.size.n) + "x" +
       std::to_string(first.size.k) + ", " + first.primitive.implementation();
   if (packs_)
-    text += packB_.empty() ? ", B packed at load" : ", B packed per run";
+    text += ", B packed at load";
   if (denseA_ || gatherA_)
     text += ", A copied";
   if (scatterC_)

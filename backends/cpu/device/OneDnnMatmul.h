@@ -3,10 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // MatmulPlan cuts a product into slices; slices of one shape share a primitive.
-// B is packed once per n piece: at load if it is constant, or at the start of a
-// run if there are enough rows to make up for it. If the library cannot read or
-// write an operand in place, or cannot fuse a post-op, the slice goes through
-// its worker's scratch and the loops of PostOps.h.
+// A constant B is packed at load, once per n piece. If the library cannot read
+// or write an operand in place, or cannot fuse a post-op, the slice goes
+// through its worker's scratch and the loops of PostOps.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNMATMUL_H
@@ -70,15 +69,10 @@ private:
   void chooseMode(const float *constantB);
   void makeVariants();
   void packConstantB(const float *b);
-  void preparePacking();
-  bool packOperands(const Operands &operands, rt::ThreadPool &pool,
-                    int threads) const;
+  void makeDenseA(const float *a, rt::ThreadPool &pool, int threads) const;
   const float *packedB(int64_t piece) const {
-    const auto &constant = constantB_[static_cast<size_t>(piece)];
     return reinterpret_cast<const float *>(
-        constant.get()
-            ? constant.get()
-            : scratch_.shared + packedOffset_ + piece * packedBytes_);
+        constantB_[static_cast<size_t>(piece)].get());
   }
   bool runSlice(const Operands &operands, int worker, int64_t slice) const;
   void runEmptySum(const Operands &operands, int64_t matrix) const;
@@ -102,7 +96,6 @@ private:
 
   /// By n and k piece; empty when B is not packed.
   std::vector<PackedBytes> constantB_;
-  std::vector<OneDnnPrimitive> packB_; // for a B that is not constant
   const bool mayPack_;
   bool packs_ = false;
   bool denseA_ = false; // A is copied to dense rows at the start of a run
@@ -113,7 +106,7 @@ private:
 
   uint64_t sharedBytes_ = 0, perWorkerBytes_ = 0;
   int64_t gatherAOffset_ = 0, gatherBOffset_ = 0, scatterCOffset_ = 0;
-  int64_t denseAOffset_ = 0, packedOffset_ = 0, packedBytes_ = 0; // shared
+  int64_t denseAOffset_ = 0; // shared
   rt::Scratch scratch_;
 };
 

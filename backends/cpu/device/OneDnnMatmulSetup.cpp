@@ -46,16 +46,12 @@ Status MatmulCall::prepare(const uint8_t *constants) {
     constantB = nullptr;
   chooseMode(constantB);
   makeVariants();
-  if (packs_ && constantB)
+  if (packs_)
     packConstantB(constantB);
-  else if (packs_)
-    preparePacking();
 
   uint64_t scratchpad = 0;
   for (const auto &[size, variant] : variants_)
     scratchpad = std::max(scratchpad, variant.primitive.scratchpadBytes());
-  for (const OneDnnPrimitive &pack : packB_)
-    scratchpad = std::max(scratchpad, pack.scratchpadBytes());
   int64_t offset = alignUp(static_cast<int64_t>(scratchpad));
   int64_t batch = plan_.batch.largest(), m = plan_.m.largest(),
           n = plan_.n.largest(), k = plan_.k.largest();
@@ -73,8 +69,6 @@ Status MatmulCall::prepare(const uint8_t *constants) {
                      shape_.n);
   denseAOffset_ = shared;
   shared += denseA_ ? alignUp(4 * shape_.m * shape_.k) : 0;
-  packedOffset_ = shared;
-  shared += packedBytes_ * static_cast<int64_t>(packB_.size());
   sharedBytes_ = static_cast<uint64_t>(shared);
   return {};
 }
@@ -87,14 +81,10 @@ void MatmulCall::chooseMode(const float *constantB) {
   scatterC_ = shape_.c.col != 1 || (shape_.m > 1 && shape_.c.row < shape_.n);
   // A narrow B would mostly be padding.
   constexpr int64_t narrow = 32;
-  packs_ = mayPack_ && !gatherB_ &&
-           ((constantB && shape_.n >= narrow) ||
-            (!constantB && worthPacking(shape_)));
+  packs_ = mayPack_ && !gatherB_ && constantB && shape_.n >= narrow;
   plan_ = MatmulPlan::make(shape_,
                            packs_ ? MatmulMode::PackedB : MatmulMode::Direct);
   partials_ = plan_.k.count() > 1;
-  if (partials_ && !constantB)
-    packs_ = false;
   if (packs_) {
     constantB_.resize(static_cast<size_t>(plan_.n.count() * plan_.k.count()));
     // The kernels for a packed B need dense rows of A. A copy costs little if
@@ -261,18 +251,6 @@ void MatmulCall::packConstantB(const float *b) {
                 to, packed);
           });
     }
-}
-
-void MatmulCall::preparePacking() {
-  for (int64_t ni = 0; ni < plan_.n.count(); ++ni) {
-    const MatmulVariant &variant = *variantOf_[static_cast<size_t>(ni)];
-    const memory::desc &to = variant.primitive.argDesc(1);
-    packB_.push_back(makeReorder(
-        context_, operandDesc(shape_.b, false, 1, shape_.k, variant.size.n),
-        to));
-    packedBytes_ =
-        std::max(packedBytes_, alignUp(static_cast<int64_t>(to.get_size())));
-  }
 }
 
 LibraryCallResult

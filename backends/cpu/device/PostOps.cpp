@@ -9,6 +9,7 @@
 #include "runtime/base/FloatFunctions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -197,17 +198,19 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
     length *= lines; // dense, and all elements are treated alike
     lines = 1;
   }
+  std::array<const PostOpCode *, SINTER_MAX_POST_OPS> codes;
+  for (size_t i = 0; i < ops.size(); ++i)
+    codes[i] = findCode(ops[i].kind);
   for (int64_t line = 0; line < lines; ++line)
     for (size_t i = 0; i < ops.size(); ++i) {
       const PostOpOperand &operand = operands[i];
       int64_t operandLine = alongCols ? operand.rowStride : operand.colStride;
       int64_t operandStride = alongCols ? operand.colStride : operand.rowStride;
-      findCode(ops[i].kind)
-          ->apply(
-              ops[i],
-              {block.data + line * lineStride, length, stride,
-               operand.address ? operand.address + line * operandLine : nullptr,
-               operandStride});
+      codes[i]->apply(
+          ops[i],
+          {block.data + line * lineStride, length, stride,
+           operand.address ? operand.address + line * operandLine : nullptr,
+           operandStride});
     }
 }
 

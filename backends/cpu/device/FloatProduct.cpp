@@ -1,0 +1,340 @@
+//===- FloatProduct.cpp - fp32 products in panels -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The order of the loops is that of Goto and van de Geijn (Anatomy of
+// High-Performance Matrix Multiplication): a stretch of the depth, a chunk of
+// rows of A that stays in the cache of level 2, a panel of B, tiles of rows. A
+// constant B is packed at load. Else a panel is packed just before it is used,
+// and meets all rows of the chunk: B as a whole is never copied. A is copied
+// only if its rows are not contiguous. The sums of the stretches are added in
+// order, so the bits depend on the shape alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/FloatPanels.h"
+#include "backends/cpu/device/MatmulPlan.h"
+#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/PostOps.h"
+#include "backends/cpu/device/TileRegisters.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+using namespace sinter;
+using namespace sinter::cpu;
+using namespace sinter::rt;
+
+namespace {
+
+/// The deepest stretch: its panel takes 64 KiB.
+constexpr int64_t maxDepth = 512;
+/// The elements of a chunk of A: half of a small cache of level 2.
+constexpr int64_t chunkElements = 128 * 1024;
+/// Up to so many rows read a row-major B in place: it is not worth a copy.
+constexpr int64_t fewRows = 28;
+/// The fewest operations that are worth another thread.
+constexpr double grainFlops = 4e6;
+/// The fewest panels for which a chunk of A is copied.
+constexpr int64_t panelsOfCopy = 8;
+
+class FloatProductCall : public LibraryCall {
+public:
+  /// `constantB`: B, if it is constant, else null.
+  FloatProductCall(OneDnnContext &context, const sinter_command &command,
+                   const MatmulShape &shape, const float *constantB)
+      : command_(command), shape_(shape),
+        postOps_(command.matmul.params->postOps,
+                 command.matmul.params->numPostOps),
+        depths_(shape.k, ceilDiv(shape.k, maxDepth), 16),
+        chunks_(shape.m, ceilDiv(shape.m, chunkElements / depths_.largest()),
+                1),
+        panels_(ceilDiv(shape.n, panelColumns)),
+        copiesA_(shape.a.col != 1 && shape.k > 1),
+        copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
+                                shape.n % panelColumns != 0)) {
+    const sinter_slice &result = command.slices[command.numSlices - 1];
+    keepsResult_ = std::any_of(
+        postOps_.begin(), postOps_.end(), [&](const sinter_post_op &op) {
+          return readsOperand(op) && overlaps(command.slices[op.slice], result);
+        });
+    if (constantB)
+      packConstant(context, constantB);
+  }
+
+  uint64_t sharedBytes() const override {
+    return keepsResult_ ? static_cast<uint64_t>(4 * shape_.batchCount() *
+                                                shape_.m * shape_.n)
+                        : 0;
+  }
+  uint64_t perWorkerBytes() const override {
+    return static_cast<uint64_t>(copyOffset() + copyBytes());
+  }
+  Status bind(const Scratch &scratch, int) override {
+    scratch_ = scratch;
+    return {};
+  }
+
+  Status run(void *const *buffers, const CallContext &context) override {
+    const double flops = 2.0 *
+                         static_cast<double>(chunks_.largest() * panelColumns) *
+                         static_cast<double>(depths_.largest());
+    const int64_t grain =
+        std::max({int64_t(1), static_cast<int64_t>(grainFlops / flops),
+                  copiesA_ ? std::min(panels_, panelsOfCopy) : int64_t(1)});
+    for (int64_t stretch = 0; stretch < depths_.count(); ++stretch)
+      context.pool->parallelFor(
+          context.threads, shape_.batchCount() * chunks_.count() * panels_,
+          grain, [&](int worker, int64_t begin, int64_t end) {
+            runTasks(buffers, stretch, begin, end,
+                     scratch_.perWorker + static_cast<uint64_t>(worker) *
+                                              scratch_.perWorkerStride);
+          });
+    return {};
+  }
+
+  std::string description() const override {
+    const int64_t count = shape_.batchCount();
+    return (count > 1 ? std::to_string(count) + " products" : "product") +
+           " of fp32 by " + nameOf(floatUnit()) + ", " +
+           std::to_string(shape_.m) + "x" + std::to_string(shape_.n) + "x" +
+           std::to_string(shape_.k) +
+           (constantB_ ? ", B packed at load"
+            : copiesB_ ? ", B packed in each run"
+                       : "") +
+           (copiesA_ ? ", A copied" : "");
+  }
+
+private:
+  /// A chunk of rows of A times all of B, for a stretch of the depth.
+  struct Chunk {
+    int64_t batch, row, rows;
+    int64_t stretch; // of the depth
+    const float *a;  // at its first row and k
+    int64_t aStride;
+    const float *b; // at its first k
+  };
+
+  /// Some columns of B for a stretch of the depth; strides in elements.
+  struct Columns {
+    const float *data;
+    int64_t rowStride, colStride;
+  };
+
+  /// Panel `panel` of stretch `depth` of the packed constant.
+  const float *constantPanel(int64_t depth, int64_t panel) const {
+    return reinterpret_cast<const float *>(constantB_.get()) +
+           panelColumns *
+               (depths_.begin(depth) * panels_ + panel * depths_.size(depth));
+  }
+  void packConstant(OneDnnContext &context, const float *b) {
+    const int64_t elements = panels_ * panelColumns * shape_.k;
+    constantB_ = context.packed.make(
+        static_cast<uint64_t>(4 * elements), [&](uint8_t *bytes) {
+          auto *to = reinterpret_cast<float *>(bytes);
+          for (int64_t depth = 0; depth < depths_.count(); ++depth)
+            for (int64_t panel = 0; panel < panels_; ++panel) {
+              packPanel(columnsOf(b + depths_.begin(depth) * shape_.b.row,
+                                  depth, panel),
+                        depths_.size(depth), columnsIn(panel), to);
+              to += panelColumns * depths_.size(depth);
+            }
+        });
+  }
+  static void packPanel(const Columns &from, int64_t depth, int64_t columns,
+                        float *to) {
+    if (columns < panelColumns)
+      std::memset(to, 0, static_cast<size_t>(4 * panelColumns * depth));
+    copyBlock({to, depth, columns, panelColumns, 1}, from.data, from.rowStride,
+              from.colStride);
+  }
+
+  int64_t columnsIn(int64_t panel) const {
+    return std::min(panelColumns, shape_.n - panel * panelColumns);
+  }
+  /// Where panel `panel` is; `b` is the first row of the stretch.
+  Columns columnsOf(const float *b, int64_t depth, int64_t panel) const {
+    if (constantB_)
+      return {constantPanel(depth, panel), panelColumns, 1};
+    return {b + panel * panelColumns * shape_.b.col, shape_.b.row,
+            shape_.b.col};
+  }
+
+  /// The scratch of a worker: a panel, and a chunk of A.
+  int64_t copyOffset() const {
+    return copiesB_ ? alignUp(4 * panelColumns * depths_.largest()) : 0;
+  }
+  int64_t copyBytes() const {
+    return copiesA_ ? alignUp(4 * chunks_.largest() * depths_.largest()) : 0;
+  }
+
+  void runTasks(void *const *buffers, int64_t stretch, int64_t begin,
+                int64_t end, uint8_t *scratch) const {
+    Chunk chunk{};
+    for (int64_t task = begin; task < end; ++task) {
+      if (task == begin || task % panels_ == 0)
+        chunk = startChunk(buffers, stretch, task / panels_,
+                           reinterpret_cast<float *>(scratch + copyOffset()));
+      const int64_t panel = task % panels_;
+      const bool hasNext = task + 1 < end && panel + 1 < panels_;
+      runPanel(buffers, chunk, panel, hasNext,
+               reinterpret_cast<float *>(scratch));
+    }
+  }
+
+  Chunk startChunk(void *const *buffers, int64_t stretch, int64_t number,
+                   float *copy) const {
+    const auto *a =
+        static_cast<const float *>(buffers[shape_.transposed ? 1 : 0]);
+    const auto *b =
+        static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]);
+    const int64_t k = depths_.begin(stretch), depth = depths_.size(stretch);
+    Chunk chunk;
+    chunk.batch = number / chunks_.count();
+    chunk.row = chunks_.begin(number % chunks_.count());
+    chunk.rows = chunks_.size(number % chunks_.count());
+    chunk.stretch = stretch;
+    chunk.a = a + shape_.batchOffset(shape_.a, chunk.batch) +
+              chunk.row * shape_.a.row + k * shape_.a.col;
+    chunk.aStride = shape_.a.row;
+    chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
+    if (copiesA_) {
+      copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
+                shape_.a.col);
+      chunk.a = copy;
+      chunk.aStride = depth;
+    }
+    return chunk;
+  }
+
+  void runPanel(void *const *buffers, const Chunk &chunk, int64_t panel,
+                bool hasNext, float *packed) const {
+    const FloatUnit unit = floatUnit();
+    const bool isLast = chunk.stretch + 1 == depths_.count();
+    FloatTile tile;
+    tile.aStride = chunk.aStride;
+    tile.depth = depths_.size(chunk.stretch);
+    tile.columns = columnsIn(panel);
+    tile.adds = chunk.stretch > 0;
+    const Columns columns = columnsOf(chunk.b, chunk.stretch, panel);
+    tile.panel = columns.data;
+    tile.panelStride = columns.rowStride;
+    if (copiesB_) {
+      packPanel(columns, tile.depth, tile.columns, packed);
+      tile.panel = packed;
+      tile.panelStride = panelColumns;
+    }
+    const int64_t column = panel * panelColumns;
+    const int64_t place =
+        shape_.batchOffset(shape_.c, chunk.batch) + column; // of row 0
+    float *sums = static_cast<float *>(buffers[command_.numSlices - 1]) + place;
+    tile.resultStride = shape_.c.row;
+    if (keepsResult_) {
+      sums = reinterpret_cast<float *>(scratch_.shared) +
+             chunk.batch * shape_.m * shape_.n + column;
+      tile.resultStride = shape_.n;
+    }
+    const Partition tiles(chunk.rows, ceilDiv(chunk.rows, tileRows(unit)), 1);
+    Fetch fetch;
+    if (hasNext)
+      fetch = Fetch(columnsOf(chunk.b, chunk.stretch, panel + 1), tile.depth,
+                    tiles.count());
+    for (int64_t i = 0; i < tiles.count(); ++i) {
+      const int64_t row = chunk.row + tiles.begin(i);
+      tile.rows = tiles.size(i);
+      tile.a = chunk.a + tiles.begin(i) * chunk.aStride;
+      tile.result = sums + row * tile.resultStride;
+      fetch.step();
+      multiplyTile(unit, tile);
+      if (isLast)
+        finish(buffers, tile, row, column, place + row * shape_.c.row);
+    }
+  }
+
+  /// Brings a panel's columns into the cache of level 2, some with each of
+  /// `steps` steps.
+  class Fetch {
+  public:
+    Fetch() = default; // nothing
+    Fetch(const Columns &from, int64_t depth, int64_t steps)
+        : from_(from), lines_(panelColumns * depth / lineElements),
+          linesOfStep_(ceilDiv(lines_, steps)) {}
+    void step() {
+      const int64_t end = std::min(lines_, line_ + linesOfStep_);
+      for (; line_ < end; ++line_)
+        __builtin_prefetch(from_.data + offsetOf(line_), /*rw=*/0,
+                           /*locality=*/2);
+    }
+
+  private:
+    static constexpr int64_t lineElements = 16,
+                             linesOfRow = panelColumns / lineElements;
+    int64_t offsetOf(int64_t line) const {
+      return from_.colStride == 1 ? line / linesOfRow * from_.rowStride +
+                                        line % linesOfRow * lineElements
+                                  : line % panelColumns * from_.colStride +
+                                        line / panelColumns * lineElements;
+    }
+
+    Columns from_{};
+    int64_t lines_ = 0, linesOfStep_ = 0, line_ = 0;
+  };
+
+  /// Post-ops of a tile whose sums are complete. It begins at row `row` and
+  /// column `column`, which is element `offset` of the result.
+  void finish(void *const *buffers, const FloatTile &tile, int64_t row,
+              int64_t column, int64_t offset) const {
+    if (!postOps_.empty()) {
+      std::array<PostOpOperand, SINTER_MAX_POST_OPS> at;
+      for (size_t i = 0; i < postOps_.size(); ++i) {
+        const sinter_post_op &op = postOps_[i];
+        if (!readsOperand(op))
+          continue;
+        const auto *operand = static_cast<const float *>(buffers[op.slice]);
+        at[i] = op.kind != SINTER_POST_BIAS
+                    ? PostOpOperand{operand + offset, shape_.c.row, 1}
+                : shape_.transposed ? PostOpOperand{operand + row, 1, 0}
+                                    : PostOpOperand{operand + column, 0, 1};
+      }
+      applyPostOps(postOps_,
+                   {tile.result, tile.rows, tile.columns, tile.resultStride, 1},
+                   at.data());
+    }
+    if (keepsResult_)
+      copyBlock({static_cast<float *>(buffers[command_.numSlices - 1]) + offset,
+                 tile.rows, tile.columns, shape_.c.row, 1},
+                tile.result, tile.resultStride, 1);
+  }
+
+  const sinter_command &command_;
+  const MatmulShape shape_;
+  const std::span<const sinter_post_op> postOps_;
+  const Partition depths_, chunks_;
+  const int64_t panels_;
+  const bool copiesA_, copiesB_;
+  PackedBytes constantB_;
+  bool keepsResult_; // until the end: an operand shares memory with it
+  Scratch scratch_;
+};
+
+} // namespace
+
+LibraryCallResult
+sinter::cpu::prepareFloatProduct(OneDnnContext &context,
+                                 const sinter_command &command,
+                                 const uint8_t *constants) {
+  constexpr int64_t fewest = 16; // rows and columns
+  const MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
+  if (floatUnit() == FloatUnit::None || shape.empty() || shape.k == 0 ||
+      shape.m < fewest || shape.n < fewest || shape.c.col != 1)
+    return std::unique_ptr<LibraryCall>();
+  const float *constantB =
+      shape.batchRank == 0
+          ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
+          : nullptr;
+  return std::unique_ptr<LibraryCall>(
+      std::make_unique<FloatProductCall>(context, command, shape, constantB));
+}
