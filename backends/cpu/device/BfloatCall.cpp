@@ -40,6 +40,8 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
 void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
                           const uint8_t *panel, float *sums,
                           PanelFetch &fetch) const {
+  if (chains_.size() == 1)
+    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, sums, fetch);
   alignas(64) float partial[blockRows * panelColumns];
   for (const Chain &chain : chains_) {
     BfloatRows stretch = rows;
@@ -60,7 +62,7 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
                          void *const *buffers) const {
   const int64_t depth =
       depth_.depth * static_cast<int64_t>(depth_.parts.size());
-  PanelFetch fetch(task.next, panelBytes(depth),
+  PanelFetch fetch(task.next,
                    (task.end - task.begin) * task.panels * (depth / step_));
   BfloatRows rows{nullptr, 0, 0, depth_.parts, depth_.depth, step_};
   BlockPlace place;
@@ -72,6 +74,7 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
       place.columns = std::min(panelColumns, task.columns - column);
       rows.data = reinterpret_cast<const Bfloat *>(task.a);
       setBlock(block, task.batch, rows, place);
+      store_.fetch(place, buffers, command_.numSlices - 1);
       sumBlock(tiles, rows, task.panel + panel * panelBytes(depth), sums,
                fetch);
       store_.store(sums, place, buffers, command_.numSlices - 1);

@@ -85,10 +85,24 @@ void sinter::cpu::packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
   // In squares, each of which reads and writes few lines of memory.
   constexpr int64_t square = 32;
   for (int64_t k = 0; k < depth; k += square)
-    for (int64_t row = 0; row < rows; row += square)
-      for (int64_t i = k; i < std::min(depth, k + square); ++i)
-        for (int64_t j = row; j < std::min(rows, row + square); ++j)
+    for (int64_t row = 0; row < rows; row += tileColumns) {
+      const int64_t kEnd = std::min(depth, k + square),
+                    rowEnd = std::min(rows, row + tileColumns);
+#if defined(__x86_64__)
+      // Pairs of k are words, 16 of each row.
+      if (a.rowStride == 1 && kEnd - k == square &&
+          rowEnd - row == tileColumns) {
+        alignas(64) uint32_t pairs[tileRows * tileColumns];
+        packTile({a.data + k * a.colStride + row, a.colStride, 1}, square,
+                 tileColumns, pairs);
+        transposeSquare(packed + row * stride + k, stride, pairs, tileColumns);
+        continue;
+      }
+#endif
+      for (int64_t i = k; i < kEnd; ++i)
+        for (int64_t j = row; j < rowEnd; ++j)
           packed[j * stride + i] = a.data[j * a.rowStride + i * a.colStride];
+    }
 }
 
 #if defined(__x86_64__)

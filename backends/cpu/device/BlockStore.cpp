@@ -39,6 +39,21 @@ void sinter::cpu::addSums(float *to, const float *from, int64_t count) {
     to[i] += from[i];
 }
 
+void BlockStore::fetch(const BlockPlace &place, void *const *buffers,
+                       uint32_t result) const {
+  const auto *first = static_cast<const uint8_t *>(buffers[result]);
+  constexpr int64_t lineBytes = 64;
+  const int64_t width = isBfloat_ ? sizeof(Bfloat) : sizeof(float),
+                bytes = place.columns * width;
+  for (int64_t i = 0; i < place.count; ++i) {
+    const int64_t row = place.rows[static_cast<size_t>(i)];
+    if (row == BlockPlace::dropped)
+      continue;
+    for (int64_t at = 0; at < bytes; at += lineBytes)
+      __builtin_prefetch(first + row * width + at, /*rw=*/1, /*locality=*/3);
+  }
+}
+
 #if defined(__x86_64__)
 #define SINTER_BFLOAT_CPU                                                      \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))

@@ -48,6 +48,10 @@ public:
       : postOps_(postOps), isBfloat_(outDtype == SINTER_BF16),
         biasAlongRows_(biasAlongRows) {}
 
+  /// Brings the lines of `place` in the result into the cache: soon they are
+  /// written.
+  void fetch(const BlockPlace &place, void *const *buffers,
+             uint32_t result) const;
   /// `sums` has `place.count` rows of panelColumns numbers, is aligned to 64
   /// bytes, and is changed. The CPU has a unit for bf16.
   /// `buffers` are those of the command; the result is buffer `result`.

@@ -39,8 +39,7 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
   };
   const int64_t bytes = bytePanelBytes(panelDepth()),
                 steps = panelDepth() / byteStep;
-  PanelFetch fetch(task.next, bytes,
-                   (task.end - task.begin) * task.panels * steps);
+  PanelFetch fetch(task.next, (task.end - task.begin) * task.panels * steps);
   for (int64_t number = task.begin; number < task.end; ++number)
     for (int64_t panel = 0; panel < task.panels; ++panel) {
       Block &block = blocks[turn];

@@ -238,10 +238,11 @@ private:
       tile.resultStride = shape_.n;
     }
     const Partition tiles(chunk.rows, ceilDiv(chunk.rows, tileRows(unit)), 1);
-    Fetch fetch;
+    PanelFetch fetch;
     if (hasNext)
-      fetch = Fetch(columnsOf(chunk.b, chunk.stretch, panel + 1), tile.depth,
-                    tiles.count());
+      fetch = PanelFetch(piecesOf(columnsOf(chunk.b, chunk.stretch, panel + 1),
+                                  tile.depth, columnsIn(panel + 1)),
+                         tiles.count());
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
       tile.rows = tiles.size(i);
@@ -254,34 +255,15 @@ private:
     }
   }
 
-  /// Brings a panel's columns into the cache of level 2, some with each of
-  /// `steps` steps.
-  class Fetch {
-  public:
-    Fetch() = default; // nothing
-    Fetch(const Columns &from, int64_t depth, int64_t steps)
-        : from_(from), lines_(panelColumns * depth / lineElements),
-          linesOfStep_(ceilDiv(lines_, steps)) {}
-    void step() {
-      const int64_t end = std::min(lines_, line_ + linesOfStep_);
-      for (; line_ < end; ++line_)
-        __builtin_prefetch(from_.data + offsetOf(line_), /*rw=*/0,
-                           /*locality=*/2);
-    }
-
-  private:
-    static constexpr int64_t lineElements = 16,
-                             linesOfRow = panelColumns / lineElements;
-    int64_t offsetOf(int64_t line) const {
-      return from_.colStride == 1 ? line / linesOfRow * from_.rowStride +
-                                        line % linesOfRow * lineElements
-                                  : line % panelColumns * from_.colStride +
-                                        line / panelColumns * lineElements;
-    }
-
-    Columns from_{};
-    int64_t lines_ = 0, linesOfStep_ = 0, line_ = 0;
-  };
+  /// The memory of a panel's columns.
+  static Pieces piecesOf(const Columns &columns, int64_t depth, int64_t count) {
+    const auto *first = reinterpret_cast<const uint8_t *>(columns.data);
+    if (columns.colStride == 1)
+      return {first, 4 * count, depth, 4 * columns.rowStride};
+    if (columns.rowStride == 1)
+      return {first, 4 * depth, count, 4 * columns.colStride};
+    return {};
+  }
 
   /// Post-ops of a tile whose sums are complete. It begins at row `row` and
   /// column `column`, which is element `offset` of the result.

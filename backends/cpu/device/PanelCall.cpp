@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/PanelCall.h"
 #include "backends/cpu/device/Blocks.h"
+#include "runtime/base/CpuId.h"
 
 #include <algorithm>
 
@@ -15,8 +16,11 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The bytes of a chunk of A: half of a small cache of level 2.
-constexpr int64_t chunkBytes = 512 * 1024;
+/// The bytes of a chunk of A: half of a core's cache of level 2.
+const int64_t chunkBytes = [] {
+  constexpr int64_t least = 512 * 1024, most = 2048 * 1024;
+  return std::clamp(static_cast<int64_t>(hostCpuId().l2Bytes / 2), least, most);
+}();
 /// The fewest tasks of a product that has so many blocks: work for threads.
 constexpr int64_t minTasks = 16;
 /// The fewest blocks for which a panel is packed.
@@ -95,6 +99,10 @@ Status PanelCall::bind(const Scratch &scratch, int) {
   return {};
 }
 
+Pieces PanelCall::columnsOf(const uint8_t *, int64_t, int64_t) const {
+  return {};
+}
+
 uint8_t *PanelCall::scratchOf(int worker) const {
   return scratch_.perWorker +
          static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
@@ -133,15 +141,21 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
             std::min(panels * panelColumns, sizes_.columns - first),
             begin,
             std::min(sizes_.blocks, begin + chunk_),
-            nullptr};
+            {}};
+  // Later chunks find a small B in the cache of level 2.
+  const bool fetches = !isLast && (begin == 0 || bytesOfB() > chunkBytes);
+  const int64_t next = (panel + panels) % panels_;
   if (!operands.panels) {
     pack(operands.b, first, task.columns, own);
+    const int64_t column = next * panelColumns;
+    if (fetches)
+      task.next = columnsOf(operands.b, column,
+                            std::min(panelColumns, sizes_.columns - column));
   } else {
     task.panel = operands.panels + panel * sizes_.panelBytes;
-    // Later chunks find a small B in the cache of level 2.
-    if (!isLast && (begin == 0 || bytesOfB() > chunkBytes))
-      task.next =
-          operands.panels + (panel + panels) % panels_ * sizes_.panelBytes;
+    if (fetches)
+      task.next = {operands.panels + next * sizes_.panelBytes,
+                   sizes_.panelBytes, 1, 0};
   }
   compute(tiles, task, buffers);
 }

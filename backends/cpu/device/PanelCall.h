@@ -48,8 +48,8 @@ protected:
     const uint8_t *panel; // the first one, aligned to 64 bytes; others follow
     int64_t panels;
     int64_t firstColumn, columns;
-    int64_t begin, end;  // the blocks
-    const uint8_t *next; // the panel of the next task; null if none is known
+    int64_t begin, end; // the blocks
+    Pieces next;        // what the next task reads of B, if that is known
   };
 
   PanelCall(const sinter_command &command, const Sizes &sizes);
@@ -66,6 +66,9 @@ protected:
   /// Packs `columns` columns of `b` from `first` on.
   virtual void pack(const uint8_t *b, int64_t first, int64_t columns,
                     uint8_t *panel) const = 0;
+  /// Where these columns are.
+  virtual Pieces columnsOf(const uint8_t *b, int64_t first,
+                           int64_t columns) const;
   /// Copies unit `unit` of A.
   virtual void copy(const uint8_t *a, int64_t unit, uint8_t *copy) const = 0;
   /// Computes and stores the blocks of the result.

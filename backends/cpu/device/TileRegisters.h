@@ -13,26 +13,47 @@ namespace sinter::cpu {
 /// The rows and the columns of a block of a product.
 inline constexpr int64_t blockRows = 32, panelColumns = 32;
 
+/// `count` pieces of memory of `bytes` bytes each, which begin `stride` bytes
+/// apart.
+struct Pieces {
+  const uint8_t *first = nullptr;
+  int64_t bytes = 0, count = 0, stride = 0;
+};
+
 /// Memory that is read soon: it is brought into the cache of level 2 step by
 /// step of a product.
 class PanelFetch {
 public:
   /// Nothing.
   PanelFetch() = default;
-  /// `bytes` bytes from `panel` on, which may be null, in `steps` steps.
-  PanelFetch(const uint8_t *panel, int64_t bytes, int64_t steps)
-      : at_(panel), end_(panel ? panel + bytes : panel),
-        linesOfStep_((bytes / lineBytes + steps - 1) / steps) {}
+  /// `pieces`, in `steps` steps.
+  PanelFetch(const Pieces &pieces, int64_t steps)
+      : at_(pieces.first), end_(pieces.first + pieces.bytes),
+        toNext_(pieces.stride -
+                (pieces.bytes + lineBytes - 1) / lineBytes * lineBytes),
+        stride_(pieces.stride), left_(pieces.bytes > 0 ? pieces.count : 0) {
+    const int64_t lines = left_ * ((pieces.bytes + lineBytes - 1) / lineBytes);
+    linesOfStep_ = (lines + steps - 1) / steps;
+  }
 
   void step() {
-    for (int64_t i = 0; i < linesOfStep_ && at_ < end_; ++i, at_ += lineBytes)
+    for (int64_t i = 0; i < linesOfStep_ && left_ > 0; ++i) {
       __builtin_prefetch(at_, /*rw=*/0, /*locality=*/2);
+      at_ += lineBytes;
+      if (at_ < end_)
+        continue;
+      at_ += toNext_;
+      end_ += stride_;
+      --left_;
+    }
   }
 
 private:
   static constexpr int64_t lineBytes = 64;
 
   const uint8_t *at_ = nullptr, *end_ = nullptr;
+  int64_t toNext_ = 0, stride_ = 0;
+  int64_t left_ = 0; // pieces
   int64_t linesOfStep_ = 0;
 };
 
