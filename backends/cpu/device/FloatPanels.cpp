@@ -40,8 +40,13 @@ const char *sinter::cpu::nameOf(FloatUnit unit) {
                                    : "none";
 }
 
-int64_t sinter::cpu::tileRows(FloatUnit unit) {
-  return unit == FloatUnit::Fma16 ? 14 : 6;
+/// Of tiles of at most 16 columns, and of wider ones.
+static constexpr int narrowRows16 = 28, wideRows16 = 14, rows8 = 6;
+
+int64_t sinter::cpu::tileRows(FloatUnit unit, int64_t columns) {
+  if (unit == FloatUnit::Fma8)
+    return rows8;
+  return columns > 16 ? wideRows16 : narrowRows16;
 }
 
 #if defined(__x86_64__)
@@ -77,26 +82,30 @@ inline void fetchResult(const FloatTile &tile, int rows) {
   }
 }
 
-template <int rows>
+/// Tiles of at most 16 * `halves` columns.
+template <int halves, int rows>
 __attribute__((target("avx512f"))) void multiply16(const FloatTile &tile) {
   fetchResult(tile, rows);
-  __m512 sum[rows][2];
+  __m512 sum[rows][halves];
   for (int row = 0; row < rows; ++row)
-    sum[row][0] = sum[row][1] = _mm512_setzero_ps();
+    for (int half = 0; half < halves; ++half)
+      sum[row][half] = _mm512_setzero_ps();
   RowPointers<rows> a(tile.a, tile.aStride);
   const float *b = tile.panel;
   for (int64_t k = 0; k < tile.depth; ++k, b += tile.panelStride, a.step()) {
-    const __m512 low = _mm512_loadu_ps(b), high = _mm512_loadu_ps(b + 16);
+    __m512 line[halves];
+    for (int half = 0; half < halves; ++half)
+      line[half] = _mm512_loadu_ps(b + 16 * half);
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
       const __m512 x = _mm512_set1_ps(a[row]);
-      sum[row][0] = _mm512_fmadd_ps(x, low, sum[row][0]);
-      sum[row][1] = _mm512_fmadd_ps(x, high, sum[row][1]);
+      for (int half = 0; half < halves; ++half)
+        sum[row][half] = _mm512_fmadd_ps(x, line[half], sum[row][half]);
     }
   }
   const uint64_t mask = (uint64_t(1) << tile.columns) - 1;
   for (int row = 0; row < rows; ++row)
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
       float *to = tile.result + row * tile.resultStride + 16 * half;
       const auto part = static_cast<__mmask16>(mask >> 16 * half);
       __m512 value = sum[row][half];
@@ -148,14 +157,20 @@ using TileFunction = void (*)(const FloatTile &tile);
 } // namespace
 
 void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile) {
-  static constexpr auto of16 = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array<TileFunction, sizeof...(i)>{multiply16<i + 1>...};
-  }(std::make_integer_sequence<int, 14>());
+  static constexpr auto narrow =
+      []<int... i>(std::integer_sequence<int, i...>) {
+        return std::array<TileFunction, sizeof...(i)>{multiply16<1, i + 1>...};
+      }(std::make_integer_sequence<int, narrowRows16>());
+  static constexpr auto wide = []<int... i>(std::integer_sequence<int, i...>) {
+    return std::array<TileFunction, sizeof...(i)>{multiply16<2, i + 1>...};
+  }(std::make_integer_sequence<int, wideRows16>());
   static constexpr auto of8 = []<int... i>(std::integer_sequence<int, i...>) {
     return std::array<TileFunction, sizeof...(i)>{multiplyHalves8<i + 1>...};
-  }(std::make_integer_sequence<int, 6>());
+  }(std::make_integer_sequence<int, rows8>());
   const auto index = static_cast<size_t>(tile.rows - 1);
-  unit == FloatUnit::Fma16 ? of16[index](tile) : of8[index](tile);
+  unit == FloatUnit::Fma8 ? of8[index](tile)
+  : tile.columns > 16     ? wide[index](tile)
+                          : narrow[index](tile);
 }
 #else
 void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &) {}

@@ -25,14 +25,15 @@ enum class FloatUnit {
 FloatUnit floatUnit();
 /// For descriptions: "AVX-512".
 const char *nameOf(FloatUnit unit);
-/// The most rows of a tile: their sums fit the registers. `unit` is not None.
-int64_t tileRows(FloatUnit unit);
+/// The most rows of a tile of `columns` columns: their sums fit the registers.
+/// `unit` is not None.
+int64_t tileRows(FloatUnit unit, int64_t columns);
 
 /// Strides in elements.
 struct FloatTile {
   const float *a; // row r begins at a + r * aStride and is contiguous
   int64_t aStride;
-  int64_t rows, depth; // at least 1; rows at most tileRows(unit)
+  int64_t rows, depth; // at least 1; rows at most tileRows()
   const float *panel;  // row k begins at panel + k * panelStride, of 32 floats
   int64_t panelStride;
   float *result; // row r begins at result + r * resultStride

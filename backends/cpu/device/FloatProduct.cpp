@@ -57,10 +57,13 @@ public:
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
                                 shape.n % panelColumns != 0)) {
     const sinter_slice &result = command.slices[command.numSlices - 1];
-    keepsResult_ = std::any_of(
-        postOps_.begin(), postOps_.end(), [&](const sinter_post_op &op) {
-          return readsOperand(op) && overlaps(command.slices[op.slice], result);
-        });
+    keepsResult_ =
+        shape.c.col != 1 ||
+        std::any_of(postOps_.begin(), postOps_.end(),
+                    [&](const sinter_post_op &op) {
+                      return readsOperand(op) &&
+                             overlaps(command.slices[op.slice], result);
+                    });
     if (constantB)
       packConstant(context, constantB);
   }
@@ -228,8 +231,8 @@ private:
       tile.panelStride = panelColumns;
     }
     const int64_t column = panel * panelColumns;
-    const int64_t place =
-        shape_.batchOffset(shape_.c, chunk.batch) + column; // of row 0
+    const int64_t place = shape_.batchOffset(shape_.c, chunk.batch) +
+                          column * shape_.c.col; // of row 0
     float *sums = static_cast<float *>(buffers[command_.numSlices - 1]) + place;
     tile.resultStride = shape_.c.row;
     if (keepsResult_) {
@@ -237,7 +240,8 @@ private:
              chunk.batch * shape_.m * shape_.n + column;
       tile.resultStride = shape_.n;
     }
-    const Partition tiles(chunk.rows, ceilDiv(chunk.rows, tileRows(unit)), 1);
+    const Partition tiles(chunk.rows,
+                          ceilDiv(chunk.rows, tileRows(unit, tile.columns)), 1);
     PanelFetch fetch;
     if (hasNext)
       fetch = PanelFetch(piecesOf(columnsOf(chunk.b, chunk.stretch, panel + 1),
@@ -276,10 +280,11 @@ private:
         if (!readsOperand(op))
           continue;
         const auto *operand = static_cast<const float *>(buffers[op.slice]);
-        at[i] = op.kind != SINTER_POST_BIAS
-                    ? PostOpOperand{operand + offset, shape_.c.row, 1}
-                : shape_.transposed ? PostOpOperand{operand + row, 1, 0}
-                                    : PostOpOperand{operand + column, 0, 1};
+        at[i] =
+            op.kind != SINTER_POST_BIAS
+                ? PostOpOperand{operand + offset, shape_.c.row, shape_.c.col}
+            : shape_.transposed ? PostOpOperand{operand + row, 1, 0}
+                                : PostOpOperand{operand + column, 0, 1};
       }
       applyPostOps(postOps_,
                    {tile.result, tile.rows, tile.columns, tile.resultStride, 1},
@@ -287,7 +292,7 @@ private:
     }
     if (keepsResult_)
       copyBlock({static_cast<float *>(buffers[command_.numSlices - 1]) + offset,
-                 tile.rows, tile.columns, shape_.c.row, 1},
+                 tile.rows, tile.columns, shape_.c.row, shape_.c.col},
                 tile.result, tile.resultStride, 1);
   }
 
@@ -298,7 +303,9 @@ private:
   const int64_t panels_;
   const bool copiesA_, copiesB_;
   PackedBytes constantB_;
-  bool keepsResult_; // until the end: an operand shares memory with it
+  /// The sums stay in scratch until they are complete: rows of the result are
+  /// not contiguous, or an operand shares memory with it.
+  bool keepsResult_;
   Scratch scratch_;
 };
 
@@ -309,7 +316,7 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
   constexpr int64_t fewest = 16; // rows and columns
-  const MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
+  MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
   if (floatUnit() == FloatUnit::None || shape.empty() || shape.k == 0 ||
       shape.m < fewest || shape.n < fewest || shape.c.col != 1)
     return std::unique_ptr<LibraryCall>();
@@ -317,6 +324,10 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
       shape.batchRank == 0
           ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
           : nullptr;
+  // Rows of a transposed B are read in place as those of A: for a few rows of A
+  // it is not worth packing.
+  if (!constantB && shape.m <= fewRows && shape.b.row == 1 && shape.b.col != 1)
+    shape.transpose();
   return std::unique_ptr<LibraryCall>(
       std::make_unique<FloatProductCall>(context, command, shape, constantB));
 }

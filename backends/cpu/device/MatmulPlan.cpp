@@ -93,15 +93,8 @@ MatmulShape MatmulShape::simplify(const sinter_matmul &p) {
   if (shape.empty())
     return shape;
   mergeBatch(shape);
-  if (shape.n > 1 && shape.c.col != 1 && (shape.c.row == 1 || shape.m == 1)) {
-    // C^T = B^T * A^T
-    std::swap(shape.m, shape.n);
-    std::swap(shape.a, shape.b);
-    std::swap(shape.a.row, shape.a.col);
-    std::swap(shape.b.row, shape.b.col);
-    std::swap(shape.c.row, shape.c.col);
-    shape.transposed = true;
-  }
+  if (shape.n > 1 && shape.c.col != 1 && (shape.c.row == 1 || shape.m == 1))
+    shape.transpose();
   // For a bias along the rows, a folded row would lose its batch index.
   if (!shape.transposed)
     foldBatchIntoM(shape);
@@ -109,6 +102,15 @@ MatmulShape MatmulShape::simplify(const sinter_matmul &p) {
   normalizeUnitDims(shape.b, shape.k, shape.n);
   normalizeUnitDims(shape.c, shape.m, shape.n);
   return shape;
+}
+
+void MatmulShape::transpose() {
+  std::swap(m, n);
+  std::swap(a, b);
+  std::swap(a.row, a.col);
+  std::swap(b.row, b.col);
+  std::swap(c.row, c.col);
+  transposed = !transposed;
 }
 
 int64_t MatmulShape::batchCount() const {

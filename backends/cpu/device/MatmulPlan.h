@@ -36,6 +36,8 @@ struct MatmulShape {
       false; // operands were swapped: C is the original's transpose
 
   static MatmulShape simplify(const sinter_matmul &params);
+  /// Becomes C^T = B^T * A^T.
+  void transpose();
 
   int64_t batchCount() const;
   /// The product of all batch dimensions except the last, and the last.
