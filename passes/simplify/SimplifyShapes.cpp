@@ -276,34 +276,57 @@ std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
   return axis;
 }
 
+/// pad(concat(a, b)) for the pads of a and b, if one lies beside the other.
+Value joinPads(PadOp first, PadOp second, Location loc,
+               PatternRewriter &rewriter) {
+  if (!padsWithZeros(first) || !padsWithZeros(second))
+    return nullptr;
+  std::optional<int64_t> axis = adjacentAxis(first, second);
+  if (!axis) {
+    std::swap(first, second);
+    axis = adjacentAxis(first, second);
+  }
+  if (!axis)
+    return nullptr;
+  loc = rewriter.getFusedLoc({first.getLoc(), second.getLoc(), loc});
+  SmallVector<int64_t> high(first.getHigh());
+  high[*axis] = second.getHigh()[*axis];
+  Value both = rewriter.create<ConcatOp>(
+      loc, ValueRange{first.getX(), second.getX()}, *axis);
+  return rewriter.create<PadOp>(loc, both, first.getValue(), first.getLow(),
+                                high, first.getInterior());
+}
+
 // Pattern: add(pad(a), pad(b)) -> pad(concat(a, b)), where b lies beside a, as
-// in the gradient of a split. A -0 in a or b stays -0.
+// in the gradient of a split; add(add(x, pad(a)), pad(b)) ->
+// add(x, pad(concat(a, b))). Exact, as one of the pads is 0 everywhere; but a
+// -0 in a or b stays -0.
 struct AddOfPads : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op,
                                 PatternRewriter &rewriter) const override {
-    auto first = op.getLhs().getDefiningOp<PadOp>(),
-         second = op.getRhs().getDefiningOp<PadOp>();
-    if (!padsWithZeros(first) || !padsWithZeros(second))
-      return rewriter.notifyMatchFailure(op, "no two zero pads");
-    std::optional<int64_t> axis = adjacentAxis(first, second);
-    if (!axis) {
-      std::swap(first, second);
-      axis = adjacentAxis(first, second);
+    for (unsigned i : {0u, 1u}) {
+      auto pad = op.getOperand(i).getDefiningOp<PadOp>();
+      Operation *other = op.getOperand(1 - i).getDefiningOp();
+      if (!pad || !other)
+        continue;
+      if (auto second = dyn_cast<PadOp>(other))
+        if (Value both = joinPads(pad, second, op.getLoc(), rewriter)) {
+          rewriter.replaceOp(op, both);
+          return success();
+        }
+      auto inner = dyn_cast<AddOp>(other);
+      if (!inner || !inner->hasOneUse())
+        continue;
+      for (unsigned j : {0u, 1u})
+        if (auto second = inner.getOperand(j).getDefiningOp<PadOp>())
+          if (Value both = joinPads(second, pad, op.getLoc(), rewriter)) {
+            rewriter.replaceOpWithNewOp<AddOp>(op, inner.getOperand(1 - j),
+                                               both);
+            return success();
+          }
     }
-    if (!axis)
-      return rewriter.notifyMatchFailure(
-          op, "the operands do not lie side by side");
-    Location loc =
-        rewriter.getFusedLoc({first.getLoc(), second.getLoc(), op.getLoc()});
-    SmallVector<int64_t> high(first.getHigh());
-    high[*axis] = second.getHigh()[*axis];
-    Value both = rewriter.create<ConcatOp>(
-        loc, ValueRange{first.getX(), second.getX()}, *axis);
-    rewriter.replaceOp(op, rewriter.create<PadOp>(loc, both, first.getValue(),
-                                                  first.getLow(), high,
-                                                  first.getInterior()));
-    return success();
+    return rewriter.notifyMatchFailure(op, "no two zero pads side by side");
   }
 };
 

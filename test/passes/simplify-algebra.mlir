@@ -317,6 +317,24 @@ func.func @sum_of_pads_side_by_side(%a: tensor<2x3xf32>, %b: tensor<2x1xf32>, %c
 
 // -----
 
+// The first two do not lie side by side; the third joins them.
+// CHECK-LABEL: @sum_of_pads_in_any_order
+// CHECK-NEXT: %[[ALL:.*]] = sinter.concat %arg0, %arg1, %arg2 axis 1
+// CHECK-NEXT: %[[SUM:.*]] = sinter.add %arg3, %[[ALL]]
+// CHECK-NEXT: return %[[SUM]]
+func.func @sum_of_pads_in_any_order(%a: tensor<2x3xf32>, %b: tensor<2x1xf32>, %c: tensor<2x2xf32>, %x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+  %z = sinter.constant dense<0.0> : tensor<f32>
+  %pa = sinter.pad %a, %z low [0, 0] high [0, 3] interior [0, 0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %pb = sinter.pad %b, %z low [0, 3] high [0, 2] interior [0, 0] : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %pc = sinter.pad %c, %z low [0, 4] high [0, 0] interior [0, 0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %0 = sinter.add %x, %pa : tensor<2x6xf32>
+  %1 = sinter.add %pc, %0 : tensor<2x6xf32>
+  %2 = sinter.add %1, %pb : tensor<2x6xf32>
+  return %2 : tensor<2x6xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @sum_of_overlapping_pads_stays
 // CHECK: sinter.add
 func.func @sum_of_overlapping_pads_stays(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<4xf32> {
