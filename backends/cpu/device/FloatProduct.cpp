@@ -140,9 +140,9 @@ private:
           auto *to = reinterpret_cast<float *>(bytes);
           for (int64_t depth = 0; depth < depths_.count(); ++depth)
             for (int64_t panel = 0; panel < panels_; ++panel) {
-              packPanel(columnsOf(b + depths_.begin(depth) * shape_.b.row,
-                                  depth, panel),
-                        depths_.size(depth), columnsIn(panel), to);
+              packPanel(
+                  inMemory(b + depths_.begin(depth) * shape_.b.row, panel),
+                  depths_.size(depth), columnsIn(panel), to);
               to += panelColumns * depths_.size(depth);
             }
         });
@@ -158,12 +158,15 @@ private:
   int64_t columnsIn(int64_t panel) const {
     return std::min(panelColumns, shape_.n - panel * panelColumns);
   }
-  /// Where panel `panel` is; `b` is the first row of the stretch.
-  Columns columnsOf(const float *b, int64_t depth, int64_t panel) const {
-    if (constantB_)
-      return {constantPanel(depth, panel), panelColumns, 1};
+  /// The columns of panel `panel`; `b` is the first row of the stretch.
+  Columns inMemory(const float *b, int64_t panel) const {
     return {b + panel * panelColumns * shape_.b.col, shape_.b.row,
             shape_.b.col};
+  }
+  Columns columnsOf(const Chunk &chunk, int64_t panel) const {
+    return constantB_
+               ? Columns{constantPanel(chunk.stretch, panel), panelColumns, 1}
+               : inMemory(chunk.b, panel);
   }
 
   /// The scratch of a worker: a panel, and a chunk of A.
@@ -222,7 +225,7 @@ private:
     tile.depth = depths_.size(chunk.stretch);
     tile.columns = columnsIn(panel);
     tile.adds = chunk.stretch > 0;
-    const Columns columns = columnsOf(chunk.b, chunk.stretch, panel);
+    const Columns columns = columnsOf(chunk, panel);
     tile.panel = columns.data;
     tile.panelStride = columns.rowStride;
     if (copiesB_) {
@@ -244,8 +247,8 @@ private:
                           ceilDiv(chunk.rows, tileRows(unit, tile.columns)), 1);
     PanelFetch fetch;
     if (hasNext)
-      fetch = PanelFetch(piecesOf(columnsOf(chunk.b, chunk.stretch, panel + 1),
-                                  tile.depth, columnsIn(panel + 1)),
+      fetch = PanelFetch(piecesOf(columnsOf(chunk, panel + 1), tile.depth,
+                                  columnsIn(panel + 1)),
                          tiles.count());
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
@@ -328,6 +331,9 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
   // it is not worth packing.
   if (!constantB && shape.m <= fewRows && shape.b.row == 1 && shape.b.col != 1)
     shape.transpose();
-  return std::unique_ptr<LibraryCall>(
-      std::make_unique<FloatProductCall>(context, command, shape, constantB));
+  auto call =
+      std::make_unique<FloatProductCall>(context, command, shape, constantB);
+  if (call->sharedBytes() + call->perWorkerBytes() > context.workspaceBytes)
+    return std::unique_ptr<LibraryCall>();
+  return std::unique_ptr<LibraryCall>(std::move(call));
 }

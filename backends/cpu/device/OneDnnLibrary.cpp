@@ -110,15 +110,6 @@ private:
     return preparePlainMatmul(command);
   }
 
-  static LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
-                                              const sinter_command &command,
-                                              const uint8_t *constants) {
-    LibraryCallResult product =
-        prepareFloatProduct(context, command, constants);
-    if (!product.ok() || *product)
-      return product;
-    return prepareOneDnnMatmul(context, command, constants);
-  }
   static LibraryCallResult matmulByLoops(OneDnnContext &,
                                          const sinter_command &command,
                                          const uint8_t *) {
@@ -189,6 +180,15 @@ private:
 };
 
 } // namespace
+
+LibraryCallResult sinter::cpu::prepareFloatMatmul(OneDnnContext &context,
+                                                  const sinter_command &command,
+                                                  const uint8_t *constants) {
+  LibraryCallResult product = prepareFloatProduct(context, command, constants);
+  if (!product.ok() || *product)
+    return product;
+  return prepareOneDnnMatmul(context, command, constants);
+}
 
 Result<std::unique_ptr<Library>> sinter::cpu::createOneDnnLibrary() {
   try {

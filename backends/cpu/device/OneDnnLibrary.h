@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// fp32 products and convolutions go to oneDNN, always as single-threaded calls
-// on slices that the shape determines. fp64 and integer products use our own
-// loops.
+// What multiplies: our own panels where they are faster, oneDNN for the rest of
+// fp32, always as single-threaded calls on slices that the shape determines,
+// and plain loops for the other types.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
@@ -21,7 +21,8 @@ rt::Result<std::unique_ptr<rt::Library>> createOneDnnLibrary();
 
 using LibraryCallResult = rt::Result<std::unique_ptr<rt::LibraryCall>>;
 
-/// fp32 MATMUL; null for few rows or columns, or if this CPU lacks AVX2.
+/// fp32 MATMUL by AVX-512 or AVX2; null for few rows or columns, without either
+/// of the two, or if it would take more scratch than the context allows.
 LibraryCallResult prepareFloatProduct(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
@@ -30,6 +31,11 @@ LibraryCallResult prepareFloatProduct(OneDnnContext &context,
 LibraryCallResult prepareOneDnnMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
+
+/// fp32 MATMUL by the first of the two that takes it. May throw dnnl::error.
+LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
+                                     const sinter_command &command,
+                                     const uint8_t *constants);
 
 /// MATMUL of up to four rows with a constant matrix, of fp32, or of bf16 into
 /// bf16 or fp32; null for others, or if this CPU lacks AVX2.

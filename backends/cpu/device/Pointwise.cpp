@@ -59,7 +59,7 @@ public:
   }
 
   Status prepare(OneDnnContext &context, const uint8_t *constants) {
-    LibraryCallResult made = prepareOneDnnMatmul(context, command_, constants);
+    LibraryCallResult made = prepareFloatMatmul(context, command_, constants);
     if (!made.ok())
       return made.status();
     product_ = std::move(*made);
