@@ -133,6 +133,16 @@ def makeOnce(mark, text, command, report):
 # --- tables ------------------------------------------------------------------------------
 
 
+def quantize(row, folder, python, made, report):
+    """The model of a row with codes; raises SideError."""
+    if not hasModule(python, "onnx"):
+        report.say("installing onnx ...")
+        install(python, "onnx")
+    makeOnce(os.path.join(folder, row.graph + ".made"), made + version("quantize_models.py"),
+             [python, os.path.join(HERE, "quantize_models.py"), folder, row.network, row.precision],
+             report)
+
+
 def measureRows(chosen, bin_, folder, options, report):
     present, python = preparePeers(folder, report)
     rates = measure.Rates(measure.run([os.path.join(bin_, "sinter-run"), "--list-devices", "-v"]))
@@ -144,6 +154,8 @@ def measureRows(chosen, bin_, folder, options, report):
             makeOnce(os.path.join(folder, row.data + ".made"), made + rows.recipeOf(row),
                      [MODELS_PYTHON, os.path.join(HERE, "models.py"), folder, row.network, row.kind,
                       str(row.batch)], report)
+            if row.precision in rows.QUANTIZED:
+                quantize(row, folder, python, made, report)
             numbers, program = measure.compileRow(row, bin_, folder)
         except measure.SideError as error:
             report.fail(row.name, error)

@@ -197,9 +197,12 @@ def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):
     def check(side):
         if not reference:
             result.errors[side.name] = error = side.errorTo(sides[0])
-            limit = rows.TOLERANCE[row.precision]
-            wrong = (None if error <= limit else f"the output is {error:.1e} away from that of"
-                     f" {side.name}, more than {limit:.0e}")
+            limit = rows.TOLERANCE.get(row.precision, rows.MORE_ERROR)
+            text = (f"the output is {error:.1e} away from that of {side.name}"
+                    if row.precision in rows.TOLERANCE else
+                    f"the output is farther from that in fp32 than that of {side.name}: {error:.2f}"
+                    " of its distance")
+            wrong = None if error <= limit else f"{text}, more than {limit:.0e}"
         else:
             result.errors[side.name], wrong = reference.check(side.facts["losses"])
             wrong = wrong and f"{side.name}: {wrong}"
@@ -279,9 +282,9 @@ def drop(result, sides, side, error):
 def compileRow(row, bin_, folder):
     """Compiles a library or trainer: ({compileS, binaryBytes, flops, ...}, its path)."""
     output = os.path.join(folder, row.file + (".trainer" if row.kind == "train" else ".so"))
-    command = [os.path.join(bin_, "sinterc"), os.path.join(folder, row.model + ".onnx"),
-               "-o", output, f"--precision={row.precision}"]
-    if row.network not in rows.FIXED:
+    command = [os.path.join(bin_, "sinterc"), os.path.join(folder, row.graph), "-o", output,
+               f"--precision={'fp32' if row.precision in rows.QUANTIZED else row.precision}"]
+    if row.network not in rows.FIXED and row.precision != "int8":
         command.append(f"--batch={row.batch}")
     if row.kind == "train":
         training = rows.TRAINING[row.network]
@@ -295,7 +298,10 @@ def compileRow(row, bin_, folder):
     plan = json.loads(run([os.path.join(bin_, "sinter-inspect"), "--json", output]))
     entry = plan["entries"][0]
     with open(os.path.join(folder, row.model + ".json")) as file:
-        tables = json.load(file)["table_elements"]
+        sizes = json.load(file)
+    tables = sizes["table_elements"]
+    if row.precision in rows.QUANTIZED:  # products have their own codes of a tied table
+        tables += sizes["tied_elements"]
     inputs = sum(4 * product(value["dims"]) for value in entry["inputs"] + entry["outputs"])
     isTraining = row.kind == "train"
     weights = plan["constants_bytes"] + (2 if isTraining else 1) * plan["state_bytes"]
@@ -375,7 +381,8 @@ def addFloor(numbers, row, rates):
     """The least time: the larger of that of the operations and that of reading weights and
     activations once, with the rates of one core times the threads."""
     size = numbers["weightBytes"] + numbers["activationBytes"]
-    products, (reads, level) = rates.products(row.precision), rates.reads(size)
+    unit = "fp32" if row.precision.endswith("-weights") else row.precision
+    products, (reads, level) = rates.products(unit), rates.reads(size)
     if products and reads:
         operations = numbers["flops"] / products / 1e6
         moved = size / reads / 1e6

@@ -8,8 +8,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Writes what all sides of a row read: the graph (NETWORK-KIND.onnx), the weights for PyTorch
 (.pt), the inputs, called x and so on, and in training the labels (NETWORK-KIND-BATCH.npz), and
-the sizes of tables of which only some rows are read (.json). The output is y. Of training, also
-what the losses of the first steps should be (NETWORK-KIND-BATCH-losses.json). peers.py takes
+the sizes of tables of which only some rows are read, and of those that are weights, too (.json).
+The output is y. Of training, also what the losses of the first steps should be
+(NETWORK-KIND-BATCH-losses.json). peers.py takes
 the modules, losses and optimizers from here.
 """
 
@@ -358,11 +359,11 @@ def export(folder, network, kind):
                       dynamic_axes=None if isFixed else {"x": {0: "N"}, "y": {0: "N"}},
                       **(training if kind == "train" else {}))
     torch.save(model.state_dict(), base + ".pt")
-    tables = sum(module.weight.numel() for name, module in model.named_modules()
-                 if isinstance(module, nn.Embedding)
-                 and not (find(network, kind).isTied and name == "word"))
+    sizes = {name: module.weight.numel() for name, module in model.named_modules()
+             if isinstance(module, nn.Embedding)}
+    tied = sizes.pop("word") if find(network, kind).isTied else 0
     with open(base + ".json", "w") as file:
-        json.dump({"table_elements": tables}, file)
+        json.dump({"table_elements": sum(sizes.values()), "tied_elements": tied}, file)
     return model.state_dict()
 
 

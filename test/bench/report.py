@@ -29,6 +29,8 @@ compiled ahead, in the time under "compile".
 """
 GROUPS = [("Inference, fp32", lambda row: row.kind == "infer" and row.precision == "fp32"),
           ("Inference, bf16", lambda row: row.kind == "infer" and row.precision == "bf16"),
+          ("Inference, 8 and 4 bits",
+           lambda row: row.kind == "infer" and row.precision in rows.QUANTIZED),
           ("Training, fp32", lambda row: row.kind == "train" and row.precision == "fp32"),
           ("Training, bf16", lambda row: row.kind == "train" and row.precision == "bf16")]
 
