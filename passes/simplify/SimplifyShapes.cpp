@@ -276,7 +276,8 @@ std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
   return axis;
 }
 
-/// pad(concat(a, b)) for the pads of a and b, if one lies beside the other.
+/// Returns pad(concat(a, b)), where `first` pads a and `second` pads b, if the
+/// two are adjacent along one axis and equal in the others; else null.
 Value joinPads(PadOp first, PadOp second, Location loc,
                PatternRewriter &rewriter) {
   if (!padsWithZeros(first) || !padsWithZeros(second))

@@ -284,7 +284,7 @@ def compileRow(row, bin_, folder):
     output = os.path.join(folder, row.file + (".trainer" if row.kind == "train" else ".so"))
     command = [os.path.join(bin_, "sinterc"), os.path.join(folder, row.graph), "-o", output,
                f"--precision={'fp32' if row.precision in rows.QUANTIZED else row.precision}"]
-    if row.network not in rows.FIXED and row.precision != "int8":
+    if row.network not in rows.FIXED and row.precision != "int8":  # quantised for one example
         command.append(f"--batch={row.batch}")
     if row.kind == "train":
         training = rows.TRAINING[row.network]

@@ -10,8 +10,7 @@ Writes what all sides of a row read: the graph (NETWORK-KIND.onnx), the weights 
 (.pt), the inputs, called x and so on, and in training the labels (NETWORK-KIND-BATCH.npz), and
 the sizes of tables of which only some rows are read, and of those that are weights, too (.json).
 The output is y. Of training, also what the losses of the first steps should be
-(NETWORK-KIND-BATCH-losses.json). peers.py takes
-the modules, losses and optimizers from here.
+(NETWORK-KIND-BATCH-losses.json). peers.py takes the modules, losses and optimizers from here.
 """
 
 import itertools

@@ -6,9 +6,9 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
+#include "runtime/base/Hash.h"
 #include "test/runtime/OneCommand.h"
 
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -483,13 +483,11 @@ TEST_CASE("matmul: bits", "[.][product-bits]") {
     command.operand(b);
     command.run(1, result);
     REQUIRE(command.status.ok());
-    uint64_t hash = 0xcbf29ce484222325; // FNV-1a of words
-    for (float value : result)
-      hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3;
-    std::printf("bits %lldx%lldx%lld: %016llx\n", static_cast<long long>(m),
-                static_cast<long long>(n), static_cast<long long>(k),
-                static_cast<unsigned long long>(hash));
-    std::printf("%s\n", command.description.c_str());
+    const uint64_t hash =
+        rt::hash64({reinterpret_cast<const uint8_t *>(result.data()),
+                    result.size() * sizeof(float)});
+    std::printf("bits %s\n%s\n", rt::toHex(hash).c_str(),
+                command.description.c_str());
   }
 }
 

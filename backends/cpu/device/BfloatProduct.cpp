@@ -85,12 +85,9 @@ private:
   }
   Pieces columnsOf(const uint8_t *b, int64_t first,
                    int64_t columns) const override {
-    const uint8_t *from = b + 2 * first * shape_.b.col;
-    if (shape_.b.col == 1)
-      return {from, 2 * columns, shape_.k, 2 * shape_.b.row};
-    if (shape_.b.row == 1)
-      return {from, 2 * shape_.k, columns, 2 * shape_.b.col};
-    return {};
+    constexpr int64_t width = sizeof(Bfloat);
+    return piecesOf(b + width * first * shape_.b.col, shape_.k, shape_.b.row,
+                    columns, shape_.b.col, width);
   }
   void copy(const uint8_t *a, int64_t unit, uint8_t *copy) const override {
     const int64_t first = unit * blockRows;

@@ -19,14 +19,8 @@ namespace sinter::cpu {
 /// measured, unless it is in the user's cache, if the library may use one.
 inline rt::Bf16Unit bfloatUnit() {
   static const rt::Bf16Unit unit = [] {
-    // An instruction set's bits include those of the sets that it builds on.
-    auto mayUse = [](dnnl::cpu_isa isa) {
-      auto bits = static_cast<unsigned>(isa);
-      return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) ==
-             bits;
-    };
-    const bool hasDot = mayUse(dnnl::cpu_isa::avx512_core_bf16),
-               hasTiles = mayUse(dnnl::cpu_isa::avx512_core_amx) &&
+    const bool hasDot = shim::mayUse(dnnl::cpu_isa::avx512_core_bf16),
+               hasTiles = shim::mayUse(dnnl::cpu_isa::avx512_core_amx) &&
                           rt::requestTileRegisters();
     if (!hasDot && !hasTiles)
       return rt::Bf16Unit::Widened;

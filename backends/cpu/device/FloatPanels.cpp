@@ -21,15 +21,9 @@ using namespace sinter::cpu;
 
 FloatUnit sinter::cpu::floatUnit() {
   static const FloatUnit unit = [] {
-    // An instruction set's bits include those of the sets that it builds on.
-    auto mayUse = [](dnnl::cpu_isa isa) {
-      auto bits = static_cast<unsigned>(isa);
-      return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) ==
-             bits;
-    };
-    return mayUse(dnnl::cpu_isa::avx512_core) ? FloatUnit::Fma16
-           : mayUse(dnnl::cpu_isa::avx2)      ? FloatUnit::Fma8
-                                              : FloatUnit::None;
+    return shim::mayUse(dnnl::cpu_isa::avx512_core) ? FloatUnit::Fma16
+           : shim::mayUse(dnnl::cpu_isa::avx2)      ? FloatUnit::Fma8
+                                                    : FloatUnit::None;
   }();
   return unit;
 }

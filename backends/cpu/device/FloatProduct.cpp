@@ -246,10 +246,14 @@ private:
     const Partition tiles(chunk.rows,
                           ceilDiv(chunk.rows, tileRows(unit, tile.columns)), 1);
     PanelFetch fetch;
-    if (hasNext)
-      fetch = PanelFetch(piecesOf(columnsOf(chunk, panel + 1), tile.depth,
-                                  columnsIn(panel + 1)),
-                         tiles.count());
+    if (hasNext) {
+      const Columns next = columnsOf(chunk, panel + 1);
+      fetch =
+          PanelFetch(piecesOf(reinterpret_cast<const uint8_t *>(next.data),
+                              tile.depth, next.rowStride, columnsIn(panel + 1),
+                              next.colStride, sizeof(float)),
+                     tiles.count());
+    }
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
       tile.rows = tiles.size(i);
@@ -260,16 +264,6 @@ private:
       if (isLast)
         finish(buffers, tile, row, column, place + row * shape_.c.row);
     }
-  }
-
-  /// The memory of a panel's columns.
-  static Pieces piecesOf(const Columns &columns, int64_t depth, int64_t count) {
-    const auto *first = reinterpret_cast<const uint8_t *>(columns.data);
-    if (columns.colStride == 1)
-      return {first, 4 * count, depth, 4 * columns.rowStride};
-    if (columns.rowStride == 1)
-      return {first, 4 * depth, count, 4 * columns.colStride};
-    return {};
   }
 
   /// Post-ops of a tile whose sums are complete. It begins at row `row` and

@@ -23,6 +23,13 @@ struct ConvGeometry {
   Dims strides, dilations, padsLow, padsHigh;
 };
 
+/// Whether this CPU has `isa` and the library may use it.
+inline bool mayUse(dnnl::cpu_isa isa) {
+  // An instruction set's bits include those of the sets that it builds on.
+  const auto bits = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 
 /// The first implementation that `accept` takes; without one, the library's own

@@ -17,10 +17,12 @@ using namespace sinter::rt;
 namespace {
 
 /// The bytes of a chunk of A: half of a core's cache of level 2.
-const int64_t chunkBytes = [] {
+int64_t chunkBytes() {
   constexpr int64_t least = 512 * 1024, most = 2048 * 1024;
-  return std::clamp(static_cast<int64_t>(hostCpuId().l2Bytes / 2), least, most);
-}();
+  static const int64_t bytes =
+      std::clamp(static_cast<int64_t>(hostCpuId().l2Bytes / 2), least, most);
+  return bytes;
+}
 /// The fewest tasks of a product that has so many blocks: work for threads.
 constexpr int64_t minTasks = 16;
 /// The fewest blocks for which a panel is packed.
@@ -40,7 +42,7 @@ int64_t PanelCall::largestPanel(const Sizes &sizes) {
 PanelCall::PanelCall(const sinter_command &command, const Sizes &sizes)
     : command_(command), sizes_(sizes),
       panels_(ceilDiv(sizes.columns, panelColumns)) {
-  const int64_t fitting = chunkBytes / (sizes.rowBytes * blockRows),
+  const int64_t fitting = chunkBytes() / (sizes.rowBytes * blockRows),
                 wanted = ceilDiv(sizes.blocks, ceilDiv(minTasks, panels_));
   chunk_ = std::clamp<int64_t>(std::min(fitting, wanted), 1, sizes.blocks);
   chunks_ = ceilDiv(sizes.blocks, chunk_);
@@ -50,7 +52,7 @@ void PanelCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
   constantB_ = context.packed.make(
       static_cast<uint64_t>(bytesOfB()),
       [&](uint8_t *panels) { packPanels(b, 0, panels_, panels); });
-  if (bytesOfB() > chunkBytes || sizes_.panelBytes > largestPanel(sizes_))
+  if (bytesOfB() > chunkBytes() || sizes_.panelBytes > largestPanel(sizes_))
     return;
   chunk_ = 1;
   chunks_ = sizes_.blocks;
@@ -143,7 +145,7 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
             std::min(sizes_.blocks, begin + chunk_),
             {}};
   // Later chunks find a small B in the cache of level 2.
-  const bool fetches = !isLast && (begin == 0 || bytesOfB() > chunkBytes);
+  const bool fetches = !isLast && (begin == 0 || bytesOfB() > chunkBytes());
   const int64_t next = (panel + panels) % panels_;
   if (!operands.panels) {
     pack(operands.b, first, task.columns, own);

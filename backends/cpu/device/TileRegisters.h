@@ -20,6 +20,17 @@ struct Pieces {
   int64_t bytes = 0, count = 0, stride = 0;
 };
 
+/// The memory of a rows x columns matrix of elements of `width` bytes, of which
+/// one stride, in elements, is 1; nothing if neither is.
+inline Pieces piecesOf(const uint8_t *first, int64_t rows, int64_t rowStride,
+                       int64_t columns, int64_t colStride, int64_t width) {
+  if (colStride == 1)
+    return {first, width * columns, rows, width * rowStride};
+  if (rowStride == 1)
+    return {first, width * rows, columns, width * colStride};
+  return {};
+}
+
 /// Memory that is read soon: it is brought into the cache of level 2 step by
 /// step of a product.
 class PanelFetch {
