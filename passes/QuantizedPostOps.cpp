@@ -37,6 +37,9 @@ std::optional<int64_t> integerSplatOf(Value value) {
   return splat.getSplatValue<APInt>().getSExtValue();
 }
 
+/// Names a kind of op in a call.
+template <class OpTy> struct Kind {};
+
 class Matcher {
 public:
   Matcher(Operation *contraction, bool makesVectors)
@@ -98,10 +101,59 @@ std::optional<CodedValue> codedValueOf(Value value) {
              : std::nullopt;
 }
 
+// Pattern: cast(clip(round(x / scale) + zero point)), with the bounds of the
+// cast's 8-bit type; without a division the scale is 1, without an addition the
+// zero point 0
+std::optional<QuantizedValue> quantizedValueOf(Value codes, Value begin) {
+  QuantizedValue found{codes, 1, 0, {}};
+  // The op in front, if it is an OpTy; goes back over it.
+  auto take = [&]<class OpTy>(Kind<OpTy>) {
+    auto op = found.x == begin ? OpTy() : found.x.getDefiningOp<OpTy>();
+    if (op) {
+      found.members.push_back(op);
+      found.x = op->getOperand(0);
+    }
+    return op;
+  };
+  // The number that the op in front, if it is an OpTy, has as an operand; goes
+  // back to the other one.
+  auto takeNumber = [&]<class OpTy>(Kind<OpTy>) -> std::optional<float> {
+    auto op = found.x == begin ? OpTy() : found.x.getDefiningOp<OpTy>();
+    if (!op)
+      return std::nullopt;
+    const unsigned at = !isa<ir::DivOp>(op) && splatOf(op->getOperand(0));
+    Value other = op->getOperand(1 - at);
+    std::optional<float> number = splatOf(other);
+    if (number) {
+      found.members.append({op, other.getDefiningOp()});
+      found.x = op->getOperand(at);
+    }
+    return number;
+  };
+  Type type = ir::tensorType(codes).getElementType();
+  if (!type.isInteger(8) || !take(Kind<ir::CastOp>()))
+    return std::nullopt;
+  std::optional<float> greatest = takeNumber(Kind<ir::MinOp>());
+  std::optional<float> least =
+      take(Kind<ir::ReluOp>()) ? 0 : takeNumber(Kind<ir::MaxOp>());
+  found.zero = takeNumber(Kind<ir::AddOp>()).value_or(0);
+  if (!least || !greatest || !take(Kind<ir::RoundOp>()) ||
+      !ir::tensorType(found.x).getElementType().isF32())
+    return std::nullopt;
+  found.scale = takeNumber(Kind<ir::DivOp>()).value_or(1);
+  const bool isUnsigned = type.isUnsignedInteger();
+  if (*least != (isUnsigned ? 0 : -128) ||
+      *greatest != (isUnsigned ? 255 : 127) ||
+      found.zero != std::nearbyint(found.zero) || found.zero < *least ||
+      found.zero > *greatest)
+    return std::nullopt;
+  std::reverse(found.members.begin(), found.members.end());
+  return found;
+}
+
 namespace {
 
-/// Follows a chain of ops with one user each. A step is an op of one kind whose
-/// other operand, if it has one, is a splat.
+/// Follows a chain of ops with one user each.
 class Chain {
 public:
   explicit Chain(Value value) : value(value) {}
@@ -115,18 +167,6 @@ public:
     }
     return op;
   }
-  /// Goes on if the next op is an OpTy with a number; returns the number.
-  template <class OpTy> std::optional<float> takeNumber() {
-    auto op = dyn_cast_or_null<OpTy>(onlyUser(value));
-    Value other = op ? besides(op, value) : Value();
-    std::optional<float> number = other ? splatOf(other) : std::nullopt;
-    if (!number || (isa<ir::DivOp>(op) && op->getOperand(0) != value))
-      return std::nullopt;
-    members.append({other.getDefiningOp(), op});
-    value = op->getResult(0);
-    return number;
-  }
-
   Value value;
   Members members;
 };
@@ -176,33 +216,23 @@ std::optional<QuantizedPostOp> Matcher::dequantize(ir::CastOp cast) {
   return withVector(PostOpKind::dequantize, product, scales, {cast});
 }
 
-// Pattern: cast(clip(round(x / scale) + zero point)), with the bounds of the
-// cast's 8-bit type; without a division the scale is 1, without an addition the
-// zero point 0
 std::optional<QuantizedPostOp> matchQuantize(Value value) {
   Chain chain(value);
-  const float scale = chain.takeNumber<ir::DivOp>().value_or(1);
-  if (!chain.take<ir::RoundOp>())
-    return std::nullopt;
-  const float zero = chain.takeNumber<ir::AddOp>().value_or(0);
-  std::optional<float> least =
-      chain.take<ir::ReluOp>() ? 0 : chain.takeNumber<ir::MaxOp>();
-  std::optional<float> greatest = chain.takeNumber<ir::MinOp>();
+  while (chain.take<ir::DivOp>() || chain.take<ir::RoundOp>() ||
+         chain.take<ir::AddOp>() || chain.take<ir::ReluOp>() ||
+         chain.take<ir::MaxOp>() || chain.take<ir::MinOp>()) {
+  }
   auto cast = chain.take<ir::CastOp>();
-  if (!least || !greatest || !cast ||
-      !cast.getType().getElementType().isInteger(8))
-    return std::nullopt;
-  const bool isUnsigned = cast.getType().getElementType().isUnsignedInteger();
-  if (*least != (isUnsigned ? 0 : -128) ||
-      *greatest != (isUnsigned ? 255 : 127) || zero != std::nearbyint(zero) ||
-      zero < *least || zero > *greatest)
+  std::optional<QuantizedValue> found =
+      cast ? quantizedValueOf(cast.getResult(), value) : std::nullopt;
+  if (!found || found->x != value)
     return std::nullopt;
   auto number = [&](float x) {
-    return FloatAttr::get(Float32Type::get(cast.getContext()), x);
+    return FloatAttr::get(Float32Type::get(value.getContext()), x);
   };
   return QuantizedPostOp{
-      {PostOpKind::quantize, {}, number(scale), number(zero)},
-      std::move(chain.members)};
+      {PostOpKind::quantize, {}, number(found->scale), number(found->zero)},
+      std::move(found->members)};
 }
 
 /// Whether `value`, perhaps after a relu, is quantised to codes of type `code`.

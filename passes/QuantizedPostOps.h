@@ -53,6 +53,19 @@ struct CodedValue {
 /// `value` taken apart if it is dequantised with one scale and one zero point.
 std::optional<CodedValue> codedValueOf(mlir::Value value);
 
+/// Codes as round(x / scale) + zero, saturated, of a float32 x.
+struct QuantizedValue {
+  mlir::Value x;
+  float scale, zero;
+  /// In the order of the block; they may have other users.
+  llvm::SmallVector<mlir::Operation *, 8> members;
+};
+
+/// `codes` taken apart if they are quantised with one scale and one zero point.
+/// x is not looked for beyond `begin`.
+std::optional<QuantizedValue> quantizedValueOf(mlir::Value codes,
+                                               mlir::Value begin = {});
+
 /// The ops that all uses of `value`, of float32, belong to, as the post-op
 /// quantize; nothing if they are something else.
 std::optional<QuantizedPostOp> matchQuantize(mlir::Value value);

@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Applies every folder and canonicalizer of the dialect and the patterns of
-// Simplify{Arithmetic,Shapes,Gathers,Contractions,Scans}.cpp to a fixpoint,
-// then merges equal ops and removes dead ones; repeats while ops are merged.
-// Legal at every phase of the graph level. Evaluating constants is left to
-// FoldConstants.
+// Simplify{Arithmetic,Shapes,Gathers,Contractions,Quantized,Scans}.cpp to a
+// fixpoint, then merges equal ops and removes dead ones; repeats while ops are
+// merged. Legal at every phase of the graph level. Evaluating constants is left
+// to FoldConstants.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"

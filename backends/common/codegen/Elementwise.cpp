@@ -357,15 +357,15 @@ static Value toNarrowInteger(OpBuilder &builder, Location loc, Value x,
     return builder.create<arith::ConstantOp>(
         loc, DenseElementsAttr::get(type, static_cast<float>(value)));
   };
+  // x, or `other` if x does not compare so with it or is not a number.
   auto selectIf = [&](arith::CmpFPredicate predicate, Value other) {
     Value does = builder.create<arith::CmpFOp>(loc, predicate, x, other);
     x = builder.create<arith::SelectOp>(loc, does, x, other);
   };
   const int64_t count = int64_t(1) << width;
   const bool isUnsigned = to.isUnsignedInteger();
-  Value isNumber =
-      builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::ORD, x, x);
-  x = builder.create<arith::SelectOp>(loc, isNumber, x, number(0));
+  if (!isUnsigned) // else the next comparison does that
+    selectIf(arith::CmpFPredicate::ORD, number(0));
   selectIf(arith::CmpFPredicate::OGT, number(isUnsigned ? 0 : -count / 2));
   selectIf(arith::CmpFPredicate::OLT,
            number(isUnsigned ? count - 1 : count / 2 - 1));

@@ -8,11 +8,55 @@
 #include "passes/fuse/Fusion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
 
 using namespace mlir;
 
 namespace sinter::codegen {
+
+/// The number that all elements of `value` are.
+static std::optional<APFloat> splatOf(Value value) {
+  if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>())
+    value = broadcast.getX();
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)) ||
+      !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>();
+}
+
+/// The operand of `cast`, without bounds that its integers have anyway: a float
+/// is saturated, and NaN becomes 0.
+static Value withoutBounds(ir::CastOp cast) {
+  Value x = cast.getX();
+  auto to = dyn_cast<IntegerType>(cast.getType().getElementType());
+  if (!isa<FloatType>(ir::tensorType(x).getElementType()) || !to ||
+      to.getWidth() == 1)
+    return x;
+  const bool isSigned = !to.isUnsignedInteger();
+  const auto width = static_cast<double>(to.getWidth());
+  const double least = isSigned ? -std::exp2(width - 1) : 0,
+               greatest = std::exp2(isSigned ? width - 1 : width) - 1;
+  for (;;) {
+    Operation *op = x.getDefiningOp();
+    if (isa_and_nonnull<ir::ReluOp>(op) && !isSigned) {
+      x = op->getOperand(0);
+      continue;
+    }
+    if (!isa_and_nonnull<ir::MaxOp, ir::MinOp>(op))
+      return x;
+    std::optional<APFloat> bound = splatOf(op->getOperand(1));
+    if (!bound || bound->isNaN())
+      return x;
+    const double number = bound->convertToDouble();
+    if (isa<ir::MaxOp>(op) ? number > least : number < greatest)
+      return x;
+    x = op->getOperand(0);
+  }
+}
 
 Value ElementEmitter::emit(Operation *op, unsigned result,
                            ArrayRef<Index> index) {
@@ -31,6 +75,11 @@ Value ElementEmitter::emit(Operation *op, unsigned result,
       .Case([&](ir::PadOp pad) { return emitPad(pad, index); })
       .Case<ir::GatherOp, ir::GatherElementsOp, ir::GatherNdOp>(
           [&](auto) { return emitGather(op, index); })
+      .Case([&](ir::CastOp cast) {
+        return emitElementwise(
+            cast, element(withoutBounds(cast),
+                          *ir::mapIndex(cast->getOpOperand(0), index)));
+      })
       .Case([&](ir::ReduceOp reduce) { return emitReduce(reduce, index); })
       .Case(
           [&](ir::ArgReduceOp reduce) { return emitArgReduce(reduce, index); })
