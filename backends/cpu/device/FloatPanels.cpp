@@ -7,6 +7,7 @@
 #include "backends/cpu/device/FloatPanels.h"
 
 #include "backends/cpu/device/OneDnnShim.h"
+#include "backends/cpu/device/PostOps.h"
 
 #include <algorithm>
 #include <array>
@@ -28,19 +29,23 @@ FloatUnit sinter::cpu::floatUnit() {
   return unit;
 }
 
+bool sinter::cpu::isTilePostOp(uint32_t kind) {
+  return kind == SINTER_POST_BIAS || kind == SINTER_POST_ADD ||
+         kind == SINTER_POST_RELU || kind == SINTER_POST_CLIP ||
+         kind == SINTER_POST_SCALE || kind == SINTER_POST_HARD_SWISH;
+}
+
 const char *sinter::cpu::nameOf(FloatUnit unit) {
   return unit == FloatUnit::Fma16  ? "AVX-512"
          : unit == FloatUnit::Fma8 ? "AVX2"
                                    : "none";
 }
 
-/// Of tiles of at most 16 columns, and of wider ones.
-static constexpr int narrowRows16 = 28, wideRows16 = 14, rows8 = 6;
+/// Rows of tiles of AVX2, and of tiles of one to four lines of AVX-512.
+static constexpr int rows8 = 6, rows16[] = {28, 14, 9, 6};
 
 int64_t sinter::cpu::tileRows(FloatUnit unit, int64_t columns) {
-  if (unit == FloatUnit::Fma8)
-    return rows8;
-  return columns > 16 ? wideRows16 : narrowRows16;
+  return unit == FloatUnit::Fma8 ? rows8 : rows16[(columns - 1) / lineColumns];
 }
 
 #if defined(__x86_64__)
@@ -66,47 +71,137 @@ private:
   int64_t stride_;
 };
 
-/// The result is written after the sums: it is fetched meanwhile.
-inline void fetchResult(const FloatTile &tile, int rows) {
-  for (int row = 0; row < rows; ++row) {
-    const float *line = tile.result + row * tile.resultStride;
-    __builtin_prefetch(line, /*rw=*/1, /*locality=*/3);
-    if (tile.columns > 16)
-      __builtin_prefetch(line + 16, /*rw=*/1, /*locality=*/3);
+/// The result is written after the sums: it is fetched meanwhile, as are
+/// operands of its shape.
+template <int lines> inline void fetchResult(const FloatTile &tile, int rows) {
+  for (int row = 0; row < rows; ++row)
+    for (int i = 0; i < lines; ++i)
+      __builtin_prefetch(tile.result + row * tile.resultStride +
+                             lineColumns * i,
+                         /*rw=*/1, /*locality=*/3);
+  for (size_t op = 0; op < tile.numPostOps; ++op)
+    if (const TilePostOp &step = tile.postOps[op];
+        step.op.kind == SINTER_POST_ADD)
+      for (int row = 0; row < rows; ++row)
+        for (int i = 0; i < lines; ++i)
+          __builtin_prefetch(step.operand + row * step.rowStride +
+                                 lineColumns * i,
+                             /*rw=*/0, /*locality=*/3);
+}
+
+/// Applies a post-op as PostOps.cpp does. `mask` has a bit for each column.
+template <int lines, int rows>
+__attribute__((target("avx512f"))) inline void
+applyPostOp(const TilePostOp &step, uint64_t mask, __m512 (&sum)[rows][lines]) {
+  const __m512 zero = _mm512_setzero_ps(), one = _mm512_set1_ps(1);
+  const __m512 alpha = _mm512_set1_ps(step.op.alpha),
+               beta = _mm512_set1_ps(step.op.beta);
+  auto forEach = [&](auto function) __attribute__((target("avx512f"))) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int i = 0; i < lines; ++i)
+        sum[row][i] = function(sum[row][i], row, i);
+  };
+  switch (step.op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+    if (step.colStride == 0)
+      return forEach(
+          [&](__m512 x, int row, int) __attribute__((target("avx512f"))) {
+            return _mm512_add_ps(
+                x, _mm512_set1_ps(step.operand[row * step.rowStride]));
+          });
+    return forEach([&](__m512 x, int row,
+                       int i) __attribute__((target("avx512f"))) {
+      const auto part = static_cast<__mmask16>(mask >> lineColumns * i);
+      return _mm512_add_ps(
+          x, _mm512_maskz_loadu_ps(part, step.operand + row * step.rowStride +
+                                             lineColumns * i));
+    });
+  case SINTER_POST_RELU: // NaN stays NaN
+    return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
+      return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LE_OQ),
+                                zero);
+    });
+  case SINTER_POST_CLIP:
+    return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
+      x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, alpha, _CMP_LE_OQ),
+                             alpha);
+      return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, beta, _CMP_GT_OQ),
+                                beta);
+    });
+  case SINTER_POST_SCALE:
+    return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
+      return _mm512_mul_ps(x, alpha);
+    });
+  default: // SINTER_POST_HARD_SWISH
+    return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
+      const __m512 gate =
+          _mm512_fmadd_ps(x, _mm512_set1_ps(1.0F / 6.0F), _mm512_set1_ps(0.5F));
+      const __m512 high = _mm512_mask_mov_ps(
+          gate, _mm512_cmp_ps_mask(gate, zero, _CMP_LT_OQ), zero);
+      return _mm512_mul_ps(
+          x, _mm512_mask_mov_ps(high, _mm512_cmp_ps_mask(high, one, _CMP_GT_OQ),
+                                one));
+    });
   }
 }
 
-/// Tiles of at most 16 * `halves` columns.
-template <int halves, int rows>
-__attribute__((target("avx512f"))) void multiply16(const FloatTile &tile) {
-  fetchResult(tile, rows);
-  __m512 sum[rows][halves];
+/// Tiles of at most `lines` lines.
+template <int lines, int rows>
+__attribute__((target("avx512f"))) void multiply16(const FloatTile &tile,
+                                                   PanelFetch &shared) {
+  fetchResult<lines>(tile, rows);
+  __m512 sum[rows][lines];
+#pragma unroll
   for (int row = 0; row < rows; ++row)
-    for (int half = 0; half < halves; ++half)
-      sum[row][half] = _mm512_setzero_ps();
+#pragma unroll
+    for (int i = 0; i < lines; ++i)
+      sum[row][i] = _mm512_setzero_ps();
   RowPointers<rows> a(tile.a, tile.aStride);
   const float *b = tile.panel;
-  for (int64_t k = 0; k < tile.depth; ++k, b += tile.panelStride, a.step()) {
-    __m512 line[halves];
-    for (int half = 0; half < halves; ++half)
-      line[half] = _mm512_loadu_ps(b + 16 * half);
+  const int64_t bStride = tile.panelStride, depth = tile.depth;
+  PanelFetch fetch = shared; // in registers
+  for (int64_t k = 0; k < depth;) {
+    fetch.step();
+    const int64_t end = std::min(k + fetchDepth, depth);
+    for (; k < end; ++k, b += bStride, a.step()) {
+      __m512 line[lines];
 #pragma unroll
-    for (int row = 0; row < rows; ++row) {
-      const __m512 x = _mm512_set1_ps(a[row]);
-      for (int half = 0; half < halves; ++half)
-        sum[row][half] = _mm512_fmadd_ps(x, line[half], sum[row][half]);
+      for (int i = 0; i < lines; ++i)
+        line[i] = _mm512_loadu_ps(b + lineColumns * i);
+#pragma unroll
+      for (int row = 0; row < rows; ++row) {
+        const __m512 x = _mm512_set1_ps(a[row]);
+#pragma unroll
+        for (int i = 0; i < lines; ++i)
+          sum[row][i] = _mm512_fmadd_ps(x, line[i], sum[row][i]);
+      }
     }
   }
-  const uint64_t mask = (uint64_t(1) << tile.columns) - 1;
+  shared = fetch;
+  const uint64_t mask = ~uint64_t(0) >> (64 - tile.columns);
+#pragma unroll
   for (int row = 0; row < rows; ++row)
-    for (int half = 0; half < halves; ++half) {
-      float *to = tile.result + row * tile.resultStride + 16 * half;
-      const auto part = static_cast<__mmask16>(mask >> 16 * half);
-      __m512 value = sum[row][half];
+#pragma unroll
+    for (int i = 0; i < lines; ++i) {
+      const float *from =
+          tile.result + row * tile.resultStride + lineColumns * i;
+      const auto part = static_cast<__mmask16>(mask >> lineColumns * i);
       if (tile.adds)
-        value = _mm512_add_ps(_mm512_maskz_loadu_ps(part, to), value);
-      _mm512_mask_storeu_ps(to, part, value);
+        sum[row][i] =
+            _mm512_add_ps(_mm512_maskz_loadu_ps(part, from), sum[row][i]);
     }
+  for (size_t i = 0; i < tile.numPostOps; ++i)
+    applyPostOp<lines, rows>(tile.postOps[i], mask, sum);
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int i = 0; i < lines; ++i)
+      _mm512_mask_storeu_ps(
+          tile.result + row * tile.resultStride + lineColumns * i,
+          static_cast<__mmask16>(mask >> lineColumns * i), sum[row][i]);
 }
 
 /// Columns `first` to `first` + 15 of the panel.
@@ -140,32 +235,56 @@ __attribute__((target("avx2,fma"))) void multiply8(const FloatTile &tile,
       _mm256_maskstore_ps(to, mask, value);
     }
 }
-template <int rows> void multiplyHalves8(const FloatTile &tile) {
-  fetchResult(tile, rows);
-  for (int64_t first = 0; first < tile.columns; first += 16)
+template <int rows>
+void multiplyLines8(const FloatTile &tile, PanelFetch &fetch) {
+  fetchResult<maxPanelColumns / lineColumns>(tile, rows);
+  for (int64_t k = 0; k < tile.depth; k += fetchDepth)
+    fetch.step();
+  for (int64_t first = 0; first < tile.columns; first += lineColumns)
     multiply8<rows>(tile, first);
+  for (size_t i = 0; i < tile.numPostOps; ++i) {
+    const TilePostOp &step = tile.postOps[i];
+    const PostOpOperand operand{step.operand, step.rowStride, step.colStride};
+    applyPostOps({&step.op, 1},
+                 {tile.result, rows, tile.columns, tile.resultStride, 1},
+                 &operand);
+  }
 }
 
-using TileFunction = void (*)(const FloatTile &tile);
+using TileFunction = void (*)(const FloatTile &tile, PanelFetch &fetch);
+
+/// Functions of tiles of `lines` lines, by the number of rows less 1.
+template <int lines, int... row>
+constexpr std::array<TileFunction, sizeof...(row)>
+tiles16(std::integer_sequence<int, row...>) {
+  return {multiply16<lines, row + 1>...};
+}
+template <int... row>
+constexpr std::array<TileFunction, sizeof...(row)>
+tiles8(std::integer_sequence<int, row...>) {
+  return {multiplyLines8<row + 1>...};
+}
 
 } // namespace
 
-void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile) {
-  static constexpr auto narrow =
-      []<int... i>(std::integer_sequence<int, i...>) {
-        return std::array<TileFunction, sizeof...(i)>{multiply16<1, i + 1>...};
-      }(std::make_integer_sequence<int, narrowRows16>());
-  static constexpr auto wide = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array<TileFunction, sizeof...(i)>{multiply16<2, i + 1>...};
-  }(std::make_integer_sequence<int, wideRows16>());
-  static constexpr auto of8 = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array<TileFunction, sizeof...(i)>{multiplyHalves8<i + 1>...};
-  }(std::make_integer_sequence<int, rows8>());
+void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
+                               PanelFetch &fetch) {
+  static constexpr auto of8 = tiles8(std::make_integer_sequence<int, rows8>());
+  static constexpr auto one =
+      tiles16<1>(std::make_integer_sequence<int, rows16[0]>());
+  static constexpr auto two =
+      tiles16<2>(std::make_integer_sequence<int, rows16[1]>());
+  static constexpr auto three =
+      tiles16<3>(std::make_integer_sequence<int, rows16[2]>());
+  static constexpr auto four =
+      tiles16<4>(std::make_integer_sequence<int, rows16[3]>());
   const auto index = static_cast<size_t>(tile.rows - 1);
-  unit == FloatUnit::Fma8 ? of8[index](tile)
-  : tile.columns > 16     ? wide[index](tile)
-                          : narrow[index](tile);
+  unit == FloatUnit::Fma8           ? of8[index](tile, fetch)
+  : tile.columns <= lineColumns     ? one[index](tile, fetch)
+  : tile.columns <= 2 * lineColumns ? two[index](tile, fetch)
+  : tile.columns <= 3 * lineColumns ? three[index](tile, fetch)
+                                    : four[index](tile, fetch);
 }
 #else
-void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &) {}
+void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &, PanelFetch &) {}
 #endif

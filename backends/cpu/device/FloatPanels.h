@@ -2,17 +2,28 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The inner loop of fp32 products: some rows of A times a panel of 32 columns
-// of B, summed in registers by fused multiply-adds in ascending order of k. All
-// units give the same bits.
+// The inner loop of fp32 products: some rows of A times a panel of at most
+// 64 columns of B, summed in registers by fused multiply-adds in ascending
+// order of k. All units give the same bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_FLOATPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_FLOATPANELS_H
 
+#include "backends/cpu/device/TileRegisters.h"
+
+#include "sinter/abi.h"
+
+#include <cstddef>
 #include <cstdint>
 
 namespace sinter::cpu {
+
+/// Lines of panels are multiples of so many columns.
+inline constexpr int64_t lineColumns = 16;
+/// The most columns of a panel. With 64, the loads of a tile take fewer cycles
+/// than its multiplications: 6 rows need 10 loads for 24 of them.
+inline constexpr int64_t maxPanelColumns = 64;
 
 /// The registers of fused multiply-adds.
 enum class FloatUnit {
@@ -29,19 +40,35 @@ const char *nameOf(FloatUnit unit);
 /// `unit` is not None.
 int64_t tileRows(FloatUnit unit, int64_t columns);
 
+/// A post-op of a tile while its sums are in registers.
+struct TilePostOp {
+  sinter_post_op op;
+  /// The operand of element (row, column) of the tile is at
+  /// operand[row * rowStride + column * colStride], colStride is 0 or 1.
+  const float *operand;
+  int64_t rowStride, colStride;
+};
+/// Whether a tile takes post-ops of this kind.
+bool isTilePostOp(uint32_t kind);
+
 /// Strides in elements.
 struct FloatTile {
   const float *a; // row r begins at a + r * aStride and is contiguous
   int64_t aStride;
   int64_t rows, depth; // at least 1; rows at most tileRows()
-  const float *panel;  // row k begins at panel + k * panelStride, of 32 floats
+  const float *panel;  // row k begins at panel + k * panelStride; whole lines
   int64_t panelStride;
   float *result; // row r begins at result + r * resultStride
   int64_t resultStride;
-  int64_t columns; // 1 to 32: only these are written
-  bool adds;       // to what is in `result`, after all sums
+  int64_t columns;           // 1 to maxPanelColumns: only these are written
+  bool adds;                 // to what is in `result`, after all sums
+  const TilePostOp *postOps; // of the complete sums
+  size_t numPostOps;
 };
-void multiplyTile(FloatUnit unit, const FloatTile &tile);
+/// The k that are multiplied between two steps of a fetch.
+inline constexpr int64_t fetchDepth = 8;
+/// Takes a step of `fetch` every fetchDepth k.
+void multiplyTile(FloatUnit unit, const FloatTile &tile, PanelFetch &fetch);
 
 } // namespace sinter::cpu
 

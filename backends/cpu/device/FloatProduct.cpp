@@ -30,8 +30,9 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The deepest stretch: its panel takes 64 KiB.
-constexpr int64_t maxDepth = 512;
+/// The deepest stretch: its panel takes 96 KiB, which stay in a cache of level
+/// 2 and are read again for each tile.
+constexpr int64_t maxDepth = 384;
 /// The elements of a chunk of A: half of a small cache of level 2.
 constexpr int64_t chunkElements = 128 * 1024;
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
@@ -50,12 +51,11 @@ public:
         postOps_(command.matmul.params->postOps,
                  command.matmul.params->numPostOps),
         depths_(shape.k, ceilDiv(shape.k, maxDepth), 16),
-        chunks_(shape.m, ceilDiv(shape.m, chunkElements / depths_.largest()),
-                1),
-        panels_(ceilDiv(shape.n, panelColumns)),
+        chunks_(shape.m, ceilDiv(shape.m, chunkRows(shape, depths_)), 1),
+        panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
         copiesA_(shape.a.col != 1 && shape.k > 1),
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
-                                shape.n % panelColumns != 0)) {
+                                shape.n % lineColumns != 0)) {
     const sinter_slice &result = command.slices[command.numSlices - 1];
     keepsResult_ =
         shape.c.col != 1 ||
@@ -64,6 +64,10 @@ public:
                       return readsOperand(op) &&
                              overlaps(command.slices[op.slice], result);
                     });
+    while (inRegisters_ < postOps_.size() &&
+           isTilePostOp(postOps_[inRegisters_].kind) &&
+           (shape.c.col == 1 || !readsOperand(postOps_[inRegisters_])))
+      ++inRegisters_;
     if (constantB)
       packConstant(context, constantB);
   }
@@ -82,16 +86,17 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    const double flops = 2.0 *
-                         static_cast<double>(chunks_.largest() * panelColumns) *
-                         static_cast<double>(depths_.largest());
-    const int64_t grain =
-        std::max({int64_t(1), static_cast<int64_t>(grainFlops / flops),
-                  copiesA_ ? std::min(panels_, panelsOfCopy) : int64_t(1)});
+    const double flops =
+        2.0 * static_cast<double>(chunks_.largest() * panels_.largest()) *
+        static_cast<double>(depths_.largest());
+    const int64_t grain = std::max(
+        {int64_t(1), static_cast<int64_t>(grainFlops / flops),
+         copiesA_ ? std::min(panels_.count(), panelsOfCopy) : int64_t(1)});
     for (int64_t stretch = 0; stretch < depths_.count(); ++stretch)
       context.pool->parallelFor(
-          context.threads, shape_.batchCount() * chunks_.count() * panels_,
-          grain, [&](int worker, int64_t begin, int64_t end) {
+          context.threads,
+          shape_.batchCount() * chunks_.count() * panels_.count(), grain,
+          [&](int worker, int64_t begin, int64_t end) {
             runTasks(buffers, stretch, begin, end,
                      scratch_.perWorker + static_cast<uint64_t>(worker) *
                                               scratch_.perWorkerStride);
@@ -112,6 +117,14 @@ public:
   }
 
 private:
+  /// The rows of a chunk. If B is small, rows of the result stay in the cache
+  /// from panel to panel, too.
+  static int64_t chunkRows(const MatmulShape &shape, const Partition &depths) {
+    const int64_t depth = depths.largest();
+    const bool isSmall = depth * shape.n <= chunkElements / 2;
+    return chunkElements / (isSmall ? std::max(depth, shape.n) : depth);
+  }
+
   /// A chunk of rows of A times all of B, for a stretch of the depth.
   struct Chunk {
     int64_t batch, row, rows;
@@ -119,6 +132,7 @@ private:
     const float *a;  // at its first row and k
     int64_t aStride;
     const float *b; // at its first k
+    bool isRead;    // A is in the cache
   };
 
   /// Some columns of B for a stretch of the depth; strides in elements.
@@ -130,48 +144,56 @@ private:
   /// Panel `panel` of stretch `depth` of the packed constant.
   const float *constantPanel(int64_t depth, int64_t panel) const {
     return reinterpret_cast<const float *>(constantB_.get()) +
-           panelColumns *
-               (depths_.begin(depth) * panels_ + panel * depths_.size(depth));
+           depths_.begin(depth) * allColumns() +
+           panels_.begin(panel) * depths_.size(depth);
   }
   void packConstant(OneDnnContext &context, const float *b) {
-    const int64_t elements = panels_ * panelColumns * shape_.k;
     constantB_ = context.packed.make(
-        static_cast<uint64_t>(4 * elements), [&](uint8_t *bytes) {
+        static_cast<uint64_t>(4 * allColumns() * shape_.k),
+        [&](uint8_t *bytes) {
           auto *to = reinterpret_cast<float *>(bytes);
           for (int64_t depth = 0; depth < depths_.count(); ++depth)
-            for (int64_t panel = 0; panel < panels_; ++panel) {
+            for (int64_t panel = 0; panel < panels_.count(); ++panel) {
               packPanel(
                   inMemory(b + depths_.begin(depth) * shape_.b.row, panel),
-                  depths_.size(depth), columnsIn(panel), to);
-              to += panelColumns * depths_.size(depth);
+                  depths_.size(depth), panels_.size(panel), to);
+              to += packedStride(panel) * depths_.size(depth);
             }
         });
   }
   static void packPanel(const Columns &from, int64_t depth, int64_t columns,
                         float *to) {
-    if (columns < panelColumns)
-      std::memset(to, 0, static_cast<size_t>(4 * panelColumns * depth));
-    copyBlock({to, depth, columns, panelColumns, 1}, from.data, from.rowStride,
+    const int64_t stride = wholeLines(columns);
+    if (columns < stride)
+      std::memset(to, 0, static_cast<size_t>(4 * stride * depth));
+    copyBlock({to, depth, columns, stride, 1}, from.data, from.rowStride,
               from.colStride);
   }
 
-  int64_t columnsIn(int64_t panel) const {
-    return std::min(panelColumns, shape_.n - panel * panelColumns);
+  static int64_t wholeLines(int64_t columns) {
+    return ceilDiv(columns, lineColumns) * lineColumns;
+  }
+  /// Of a row of B, and of a row of a panel, when they are packed.
+  int64_t allColumns() const { return wholeLines(shape_.n); }
+  int64_t packedStride(int64_t panel) const {
+    return wholeLines(panels_.size(panel));
   }
   /// The columns of panel `panel`; `b` is the first row of the stretch.
   Columns inMemory(const float *b, int64_t panel) const {
-    return {b + panel * panelColumns * shape_.b.col, shape_.b.row,
+    return {b + panels_.begin(panel) * shape_.b.col, shape_.b.row,
             shape_.b.col};
   }
   Columns columnsOf(const Chunk &chunk, int64_t panel) const {
-    return constantB_
-               ? Columns{constantPanel(chunk.stretch, panel), panelColumns, 1}
-               : inMemory(chunk.b, panel);
+    return constantB_ ? Columns{constantPanel(chunk.stretch, panel),
+                                packedStride(panel), 1}
+                      : inMemory(chunk.b, panel);
   }
 
   /// The scratch of a worker: a panel, and a chunk of A.
   int64_t copyOffset() const {
-    return copiesB_ ? alignUp(4 * panelColumns * depths_.largest()) : 0;
+    return copiesB_
+               ? alignUp(4 * wholeLines(panels_.largest()) * depths_.largest())
+               : 0;
   }
   int64_t copyBytes() const {
     return copiesA_ ? alignUp(4 * chunks_.largest() * depths_.largest()) : 0;
@@ -181,13 +203,14 @@ private:
                 int64_t end, uint8_t *scratch) const {
     Chunk chunk{};
     for (int64_t task = begin; task < end; ++task) {
-      if (task == begin || task % panels_ == 0)
-        chunk = startChunk(buffers, stretch, task / panels_,
+      if (task == begin || task % panels_.count() == 0)
+        chunk = startChunk(buffers, stretch, task / panels_.count(),
                            reinterpret_cast<float *>(scratch + copyOffset()));
-      const int64_t panel = task % panels_;
-      const bool hasNext = task + 1 < end && panel + 1 < panels_;
+      const int64_t panel = task % panels_.count();
+      const bool hasNext = task + 1 < end && panel + 1 < panels_.count();
       runPanel(buffers, chunk, panel, hasNext,
                reinterpret_cast<float *>(scratch));
+      chunk.isRead = true;
     }
   }
 
@@ -206,6 +229,7 @@ private:
     chunk.a = a + shape_.batchOffset(shape_.a, chunk.batch) +
               chunk.row * shape_.a.row + k * shape_.a.col;
     chunk.aStride = shape_.a.row;
+    chunk.isRead = copiesA_;
     chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
     if (copiesA_) {
       copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
@@ -223,17 +247,20 @@ private:
     FloatTile tile;
     tile.aStride = chunk.aStride;
     tile.depth = depths_.size(chunk.stretch);
-    tile.columns = columnsIn(panel);
+    tile.columns = panels_.size(panel);
     tile.adds = chunk.stretch > 0;
+    std::array<TilePostOp, SINTER_MAX_POST_OPS> steps;
+    tile.postOps = steps.data();
+    tile.numPostOps = isLast ? inRegisters_ : 0;
     const Columns columns = columnsOf(chunk, panel);
     tile.panel = columns.data;
     tile.panelStride = columns.rowStride;
     if (copiesB_) {
       packPanel(columns, tile.depth, tile.columns, packed);
       tile.panel = packed;
-      tile.panelStride = panelColumns;
+      tile.panelStride = packedStride(panel);
     }
-    const int64_t column = panel * panelColumns;
+    const int64_t column = panels_.begin(panel);
     const int64_t place = shape_.batchOffset(shape_.c, chunk.batch) +
                           column * shape_.c.col; // of row 0
     float *sums = static_cast<float *>(buffers[command_.numSlices - 1]) + place;
@@ -248,42 +275,60 @@ private:
     PanelFetch fetch;
     if (hasNext) {
       const Columns next = columnsOf(chunk, panel + 1);
-      fetch =
-          PanelFetch(piecesOf(reinterpret_cast<const uint8_t *>(next.data),
-                              tile.depth, next.rowStride, columnsIn(panel + 1),
-                              next.colStride, sizeof(float)),
-                     tiles.count());
+      fetch = PanelFetch(piecesOf(reinterpret_cast<const uint8_t *>(next.data),
+                                  tile.depth, next.rowStride,
+                                  panels_.size(panel + 1), next.colStride,
+                                  sizeof(float)),
+                         tiles.count() * ceilDiv(tile.depth, fetchDepth));
     }
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
       tile.rows = tiles.size(i);
       tile.a = chunk.a + tiles.begin(i) * chunk.aStride;
       tile.result = sums + row * tile.resultStride;
-      fetch.step();
-      multiplyTile(unit, tile);
+      const int64_t offset = place + row * shape_.c.row;
+      for (size_t op = 0; op < tile.numPostOps; ++op) {
+        const PostOpOperand operand =
+            operandOf(buffers, postOps_[op], row, column, offset);
+        steps[op] = {postOps_[op], operand.address, operand.rowStride,
+                     operand.colStride};
+      }
+      PanelFetch rows;
+      if (!chunk.isRead && i + 1 < tiles.count())
+        rows = PanelFetch(
+            piecesOf(reinterpret_cast<const uint8_t *>(
+                         chunk.a + tiles.begin(i + 1) * chunk.aStride),
+                     tiles.size(i + 1), chunk.aStride, tile.depth, 1,
+                     sizeof(float)),
+            ceilDiv(tile.depth, fetchDepth));
+      multiplyTile(unit, tile, chunk.isRead ? fetch : rows);
       if (isLast)
-        finish(buffers, tile, row, column, place + row * shape_.c.row);
+        finish(buffers, tile, row, column, offset);
     }
   }
 
-  /// Post-ops of a tile whose sums are complete. It begins at row `row` and
-  /// column `column`, which is element `offset` of the result.
+  /// The operand of `op` at row `row` and column `column` of a product, which
+  /// are element `offset` of the result.
+  PostOpOperand operandOf(void *const *buffers, const sinter_post_op &op,
+                          int64_t row, int64_t column, int64_t offset) const {
+    if (!readsOperand(op))
+      return {};
+    const auto *operand = static_cast<const float *>(buffers[op.slice]);
+    if (op.kind != SINTER_POST_BIAS)
+      return {operand + offset, shape_.c.row, shape_.c.col};
+    return shape_.transposed ? PostOpOperand{operand + row, 1, 0}
+                             : PostOpOperand{operand + column, 0, 1};
+  }
+
+  /// The other post-ops of a tile whose sums are complete, as for operandOf().
   void finish(void *const *buffers, const FloatTile &tile, int64_t row,
               int64_t column, int64_t offset) const {
-    if (!postOps_.empty()) {
+    const auto rest = postOps_.subspan(inRegisters_);
+    if (!rest.empty()) {
       std::array<PostOpOperand, SINTER_MAX_POST_OPS> at;
-      for (size_t i = 0; i < postOps_.size(); ++i) {
-        const sinter_post_op &op = postOps_[i];
-        if (!readsOperand(op))
-          continue;
-        const auto *operand = static_cast<const float *>(buffers[op.slice]);
-        at[i] =
-            op.kind != SINTER_POST_BIAS
-                ? PostOpOperand{operand + offset, shape_.c.row, shape_.c.col}
-            : shape_.transposed ? PostOpOperand{operand + row, 1, 0}
-                                : PostOpOperand{operand + column, 0, 1};
-      }
-      applyPostOps(postOps_,
+      for (size_t i = 0; i < rest.size(); ++i)
+        at[i] = operandOf(buffers, rest[i], row, column, offset);
+      applyPostOps(rest,
                    {tile.result, tile.rows, tile.columns, tile.resultStride, 1},
                    at.data());
     }
@@ -296,9 +341,9 @@ private:
   const sinter_command &command_;
   const MatmulShape shape_;
   const std::span<const sinter_post_op> postOps_;
-  const Partition depths_, chunks_;
-  const int64_t panels_;
+  const Partition depths_, chunks_, panels_;
   const bool copiesA_, copiesB_;
+  size_t inRegisters_ = 0; // of the post-ops, the first ones
   PackedBytes constantB_;
   /// The sums stay in scratch until they are complete: rows of the result are
   /// not contiguous, or an operand shares memory with it.

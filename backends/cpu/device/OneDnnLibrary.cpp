@@ -126,8 +126,11 @@ private:
     const auto &params = *command.conv.params;
     if (params.direction == SINTER_CONV_FILTER_GRAD)
       return prepareOneDnnFilterGrad(context, command);
-    if (isPointwiseProduct(params))
-      return preparePointwise(context, command, constants);
+    if (isPointwiseProduct(params)) {
+      LibraryCallResult product = preparePointwise(context, command, constants);
+      if (!product.ok() || *product)
+        return product;
+    }
     return prepareOneDnnConv(context, command, constants);
   }
 

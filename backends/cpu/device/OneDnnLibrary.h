@@ -48,8 +48,9 @@ LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
 
-/// fp32 CONV with kernel and strides of 1, forward and input gradient, channels
-/// first: computed as products of the filter with each image, without copies.
+/// fp32 CONV with kernel and strides of 1, forward and input gradient: computed
+/// as products without copies. Null if the library's convolution is faster,
+/// which with channels first it is not.
 bool isPointwiseProduct(const sinter_conv &params);
 LibraryCallResult preparePointwise(OneDnnContext &context,
                                    const sinter_command &command,

@@ -2,15 +2,18 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// With channels first, a pointwise convolution of one image is filter x image,
-// a product of two plain matrices. Computing it as such is three times faster
-// than copying the activations to channels last and back.
+// A pointwise convolution with channels last is a product of the points of all
+// images with the filter. With channels first, that of one image is filter x
+// image, a product of two plain matrices: computing it as such is three times
+// faster than copying the activations to channels last and back.
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <algorithm>
+#include <span>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -25,22 +28,28 @@ int64_t pointsOf(const sinter_conv &params) {
   return points;
 }
 
-/// Rows are points and columns are channels of the result. In both activations,
-/// points are adjacent.
+/// Rows are points and columns are channels of the result.
 sinter_matmul asMatmul(const sinter_conv &conv) {
   bool forward = conv.direction == SINTER_CONV_FORWARD;
   int64_t points = pointsOf(conv);
   sinter_matmul product{};
   product.dtype = product.outDtype = conv.dtype;
-  product.batchRank = 1;
-  product.batch[0] = conv.batch;
-  product.m = points;
   product.k = forward ? conv.channels : conv.filters;
   product.n = forward ? conv.filters : conv.channels;
-  product.aStrideM = product.cStrideM = 1;
-  product.aStrideK = product.cStrideN = points;
-  product.aBatchStrides[0] = product.k * points;
-  product.cBatchStrides[0] = product.n * points;
+  if (conv.layout == SINTER_CHANNELS_FIRST) {
+    product.batchRank = 1;
+    product.batch[0] = conv.batch;
+    product.m = points;
+    product.aStrideM = product.cStrideM = 1;
+    product.aStrideK = product.cStrideN = points;
+    product.aBatchStrides[0] = product.k * points;
+    product.cBatchStrides[0] = product.n * points;
+  } else {
+    product.m = conv.batch * points;
+    product.aStrideM = product.k;
+    product.cStrideM = product.n;
+    product.aStrideK = product.cStrideN = 1;
+  }
   // The filter is {filters, channels} in both directions.
   product.bStrideK = forward ? 1 : conv.channels;
   product.bStrideN = forward ? conv.channels : 1;
@@ -53,17 +62,30 @@ sinter_matmul asMatmul(const sinter_conv &conv) {
 class PointwiseCall : public LibraryCall {
 public:
   explicit PointwiseCall(const sinter_command &command)
-      : params_(asMatmul(*command.conv.params)), command_(command) {
+      : params_(asMatmul(*command.conv.params)),
+        channelsLast_(command.conv.params->layout != SINTER_CHANNELS_FIRST),
+        command_(command) {
     command_.kind = SINTER_CMD_MATMUL;
     command_.matmul = {&params_, command.conv.byLoops, 0};
   }
 
-  Status prepare(OneDnnContext &context, const uint8_t *constants) {
-    LibraryCallResult made = prepareFloatMatmul(context, command_, constants);
-    if (!made.ok())
-      return made.status();
-    product_ = std::move(*made);
-    return {};
+  /// Null if there is no product that computes it faster.
+  LibraryCallResult prepare(OneDnnContext &context, const uint8_t *constants) {
+    if (!channelsLast_)
+      return prepareFloatMatmul(context, command_, constants);
+    // Functions such as swish take a second pass over a tile, which costs more
+    // than a shallow product gains.
+    constexpr int64_t deep = 192;
+    const std::span ops(params_.postOps, params_.numPostOps);
+    if (params_.k < deep &&
+        !std::all_of(
+            ops.begin(), ops.end(),
+            [](const sinter_post_op &op) { return isTilePostOp(op.kind); }))
+      return std::unique_ptr<LibraryCall>();
+    return prepareFloatProduct(context, command_, constants);
+  }
+  void take(std::unique_ptr<LibraryCall> product) {
+    product_ = std::move(product);
   }
 
   uint64_t sharedBytes() const override { return product_->sharedBytes(); }
@@ -82,6 +104,7 @@ public:
 
 private:
   sinter_matmul params_;
+  bool channelsLast_;
   sinter_command command_;
   std::unique_ptr<LibraryCall> product_;
 };
@@ -89,8 +112,7 @@ private:
 } // namespace
 
 bool sinter::cpu::isPointwiseProduct(const sinter_conv &params) {
-  if (params.direction == SINTER_CONV_FILTER_GRAD || params.groups != 1 ||
-      params.layout != SINTER_CHANNELS_FIRST)
+  if (params.direction == SINTER_CONV_FILTER_GRAD || params.groups != 1)
     return false;
   for (uint32_t i = 0; i < params.spatialRank; ++i)
     if (params.kernel[i] != 1 || params.strides[i] != 1 ||
@@ -103,6 +125,9 @@ LibraryCallResult sinter::cpu::preparePointwise(OneDnnContext &context,
                                                 const sinter_command &command,
                                                 const uint8_t *constants) {
   auto call = std::make_unique<PointwiseCall>(command);
-  SINTER_RETURN_IF_ERROR(call->prepare(context, constants));
+  LibraryCallResult product = call->prepare(context, constants);
+  if (!product.ok() || !*product)
+    return product;
+  call->take(std::move(*product));
   return std::unique_ptr<LibraryCall>(std::move(call));
 }

@@ -149,6 +149,8 @@ void appendHardSwish(dnnl::post_ops &list, const sinter_post_op &,
 /// The two forms of a post-op.
 struct PostOpCode {
   uint32_t kind;
+  bool
+      hasLongLatency; // many operations, each of which waits for the one before
   void (*apply)(const sinter_post_op &op, const Line &line);
   void (*append)(dnnl::post_ops &list, const sinter_post_op &op,
                  const dnnl::memory::desc &operand);
@@ -156,21 +158,21 @@ struct PostOpCode {
 
 using dnnl::algorithm;
 constexpr PostOpCode postOpCodes[] = {
-    {SINTER_POST_BIAS, addOperand, appendAdd},
-    {SINTER_POST_ADD, addOperand, appendAdd},
-    {SINTER_POST_RELU, relu, appendFunction<algorithm::eltwise_relu>},
-    {SINTER_POST_GELU_ERF, applyLine<geluErfLine>,
+    {SINTER_POST_BIAS, false, addOperand, appendAdd},
+    {SINTER_POST_ADD, false, addOperand, appendAdd},
+    {SINTER_POST_RELU, false, relu, appendFunction<algorithm::eltwise_relu>},
+    {SINTER_POST_GELU_ERF, true, applyLine<geluErfLine>,
      appendFunction<algorithm::eltwise_gelu_erf>},
-    {SINTER_POST_GELU_TANH, applyLine<geluTanhLine>,
+    {SINTER_POST_GELU_TANH, true, applyLine<geluTanhLine>,
      appendFunction<algorithm::eltwise_gelu_tanh>},
-    {SINTER_POST_SIGMOID, applyLine<sigmoidLine>,
+    {SINTER_POST_SIGMOID, true, applyLine<sigmoidLine>,
      appendFunction<algorithm::eltwise_logistic>},
-    {SINTER_POST_TANH, tanhOf, appendFunction<algorithm::eltwise_tanh>},
-    {SINTER_POST_CLIP, clip, appendNumbers<algorithm::eltwise_clip>},
-    {SINTER_POST_SCALE, scale, appendScale},
-    {SINTER_POST_SWISH, applyLine<swishLine>,
+    {SINTER_POST_TANH, false, tanhOf, appendFunction<algorithm::eltwise_tanh>},
+    {SINTER_POST_CLIP, false, clip, appendNumbers<algorithm::eltwise_clip>},
+    {SINTER_POST_SCALE, false, scale, appendScale},
+    {SINTER_POST_SWISH, true, applyLine<swishLine>,
      appendFunction<algorithm::eltwise_swish, 1>},
-    {SINTER_POST_HARD_SWISH, applyLine<hardSwishLine>, appendHardSwish},
+    {SINTER_POST_HARD_SWISH, false, applyLine<hardSwishLine>, appendHardSwish},
 };
 
 const PostOpCode *findCode(uint32_t kind) {
@@ -201,17 +203,45 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
   std::array<const PostOpCode *, SINTER_MAX_POST_OPS> codes;
   for (size_t i = 0; i < ops.size(); ++i)
     codes[i] = findCode(ops[i].kind);
-  for (int64_t line = 0; line < lines; ++line)
+  auto applyToLine = [&](size_t i, float *data, int64_t line) {
+    const PostOpOperand &operand = operands[i];
+    const int64_t operandLine =
+        alongCols ? operand.rowStride : operand.colStride;
+    codes[i]->apply(
+        ops[i],
+        {data, length, stride,
+         operand.address ? operand.address + line * operandLine : nullptr,
+         alongCols ? operand.colStride : operand.rowStride});
+  };
+
+  // The registers of a short line are too few to hide the latency of a
+  // function: it is applied to many lines at a time, which are copied together.
+  constexpr int64_t shortLine = 128, mostElements = 1536;
+  const bool joinsLines =
+      lines > 1 && stride == 1 && length <= shortLine &&
+      std::any_of(codes.begin(), codes.begin() + ops.size(),
+                  [](const PostOpCode *code) { return code->hasLongLatency; });
+  if (!joinsLines) {
+    for (int64_t line = 0; line < lines; ++line)
+      for (size_t i = 0; i < ops.size(); ++i)
+        applyToLine(i, block.data + line * lineStride, line);
+    return;
+  }
+  alignas(64) float joined[mostElements];
+  const int64_t most = mostElements / length;
+  for (int64_t first = 0; first < lines; first += most) {
+    const int64_t count = std::min(most, lines - first);
+    float *data = block.data + first * lineStride;
+    copyBlock({joined, count, length, length, 1}, data, lineStride, 1);
     for (size_t i = 0; i < ops.size(); ++i) {
-      const PostOpOperand &operand = operands[i];
-      int64_t operandLine = alongCols ? operand.rowStride : operand.colStride;
-      int64_t operandStride = alongCols ? operand.colStride : operand.rowStride;
-      codes[i]->apply(
-          ops[i],
-          {block.data + line * lineStride, length, stride,
-           operand.address ? operand.address + line * operandLine : nullptr,
-           operandStride});
+      if (readsOperand(ops[i]))
+        for (int64_t line = 0; line < count; ++line)
+          applyToLine(i, joined + line * length, first + line);
+      else
+        codes[i]->apply(ops[i], {joined, count * length, 1, nullptr, 0});
     }
+    copyBlock({data, count, length, lineStride, 1}, joined, length, 1);
+  }
 }
 
 size_t sinter::cpu::fusablePostOps(std::span<const sinter_post_op> ops) {
