@@ -7,12 +7,11 @@ Called by `tools/dev bench`. Prints what else uses the machine, then the rows of
 ONNX Runtime, OpenVINO, PyTorch and torch.compile, and tables of compile times and planned
 memory. Makes what it needs in BUILD/bench and keeps it: a virtual environment with the
 frameworks (pip), and the models (Debian's python3-torch and python3-onnx). Names and
-leaves out what is not available. BUILD/bench/rows.json has every time. Exits 1 if
-anything that could be run failed.
+leaves out what is not available. BUILD/bench/rows.json keeps every time; the page also has rows that
+an earlier call measured on this machine. Exits 1 if anything that could be run failed.
 """
 
 import argparse
-import datetime
 import functools
 import hashlib
 import json
@@ -143,11 +142,26 @@ def quantize(row, folder, python, made, report):
              report)
 
 
+def keptRows(path, machine, chosen):
+    """Results of rows other than `chosen` that `path` has from a call on this machine."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as file:
+        found = json.load(file)
+    if found.get("machine", [None])[0] != machine[0]:
+        return []
+    known = {row.name: row for row in rows.allRows() if row not in chosen}
+    return [measure.Result.fromJson(known[kept["name"]], kept) for kept in found["rows"]
+            if kept["name"] in known and "date" in kept]
+
+
 def measureRows(chosen, bin_, folder, options, report):
     present, python = preparePeers(folder, report)
     rates = measure.Rates(measure.run([os.path.join(bin_, "sinter-run"), "--list-devices", "-v"]))
     made = version("models.py", "make_models.py", "../gpu/networks.py",
                    "../models/make_vision.py", "../../docs/examples/make_cnn.py")
+    path = os.path.join(folder, "rows.json")
+    report.kept = keptRows(path, report.machine, chosen)
     report.head()
     for row in chosen:
         try:
@@ -169,9 +183,9 @@ def measureRows(chosen, bin_, folder, options, report):
         measure.addFloor(numbers, row, rates)
         report.add(result)
         os.remove(program)
-        with open(os.path.join(folder, "rows.json"), "w") as file:
-            json.dump({"machine": report.machine, "rows": [r.json() for r in report.results]}, file,
-                      indent=1)
+        with open(path, "w") as file:
+            json.dump({"machine": report.machine,
+                       "rows": [r.json() for r in report.kept + report.results]}, file, indent=1)
     report.costs()
 
 
@@ -222,7 +236,7 @@ def main():
             report.fail("the models of compile times", error)
     if options.write:
         with open(PAGE, "w") as file:
-            file.write(report.page(datetime.date.today().isoformat()))
+            file.write(report.page())
         report.say(f"wrote {os.path.normpath(PAGE)}")
     return report.summary()
 

@@ -7,6 +7,7 @@ after the other, and stay alive; then rounds alternate between them. A side is a
 `sinter-run --bench --rounds=stdin` or a trainer's `bench`, others speak as peers.py does.
 """
 
+import datetime
 import json
 import os
 import queue
@@ -127,10 +128,10 @@ class Peer(Side):
         self.tell(json.dumps({"run": count}))
         return self.answer()["ms"]
 
-    def errorTo(self, ours):
-        """How far our output is from its own, relative."""
+    def errorsTo(self, ours):
+        """How far our output is from its own (peers.py)."""
         self.tell(json.dumps({"check": ours.output}))
-        return self.answer()["error"]
+        return self.answer()
 
 
 class Reference:
@@ -166,6 +167,7 @@ class Result:
     `problems`: why the row fails; `numbers`: compileS, binaryBytes, floorMs, where known."""
 
     def __init__(self, row):
+        self.date = datetime.date.today().isoformat()
         self.row, self.times, self.leftOut, self.problems = row, {}, {}, []
         self.errors, self.versions, self.numbers = {}, {}, {}
         self.firstS, self.bytes, self.peerCompileS = {}, {}, {}
@@ -182,11 +184,40 @@ class Result:
         return min((statistics.median(self.ratios(name)) for name in self.times
                     if name != "sinter"), default=None)
 
+    @classmethod
+    def fromJson(cls, row, found):
+        result, numbers = cls(row), dict(found)
+        for key, name in cls.KEYS.items():
+            setattr(result, name, numbers.pop(key))
+        del numbers["name"]
+        result.numbers = numbers
+        return result
+
+    KEYS = {"date": "date", "ms": "times", "left_out": "leftOut", "problems": "problems",
+            "errors": "errors", "versions": "versions", "first_s": "firstS",
+            "peak_bytes": "bytes", "peer_compile_s": "peerCompileS"}
+
     def json(self):
-        return {"name": self.row.name, "ms": self.times, "left_out": self.leftOut,
-                "problems": self.problems, "errors": self.errors, "versions": self.versions,
-                "first_s": self.firstS, "peak_bytes": self.bytes,
-                "peer_compile_s": self.peerCompileS, **self.numbers}
+        return {"name": self.row.name,
+                **{key: getattr(self, name) for key, name in self.KEYS.items()}, **self.numbers}
+
+
+def compare(row, name, errors):
+    """The error of our output beside that of the peer `name`, and what is wrong with it, or None.
+    Roundings to a narrow type grow from layer to layer, in each side in its own way. So an output
+    that is not near the peer's may instead be about as near to that of the network in fp32."""
+    limit, farther = rows.TOLERANCE.get(row.precision), errors.get("farther")
+    apart = errors["error"] if limit is not None else farther
+    if (limit is not None and apart <= limit) or (farther is not None
+                                                  and farther <= rows.MORE_ERROR):
+        return apart, None
+    wrong = []
+    if limit is not None:
+        wrong.append(f"is {apart:.1e} away from that of {name}, more than {limit:.0e}")
+    if farther is not None:
+        wrong.append(f"is farther from that in fp32 than that of {name} by {farther:.2f} of its"
+                     f" distance, more than {rows.MORE_ERROR:.2f}")
+    return apart, "the output " + " and ".join(wrong)
 
 
 def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):
@@ -196,13 +227,7 @@ def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):
 
     def check(side):
         if not reference:
-            result.errors[side.name] = error = side.errorTo(sides[0])
-            limit = rows.TOLERANCE.get(row.precision, rows.MORE_ERROR)
-            text = (f"the output is {error:.1e} away from that of {side.name}"
-                    if row.precision in rows.TOLERANCE else
-                    f"the output is farther from that in fp32 than that of {side.name}: {error:.2f}"
-                    " of its distance")
-            wrong = None if error <= limit else f"{text}, more than {limit:.0e}"
+            result.errors[side.name], wrong = compare(row, side.name, side.errorsTo(sides[0]))
         else:
             result.errors[side.name], wrong = reference.check(side.facts["losses"])
             wrong = wrong and f"{side.name}: {wrong}"

@@ -366,6 +366,15 @@ def export(folder, network, kind):
     return model.state_dict()
 
 
+def outputOf(network, weights, batch):
+    """y in float32."""
+    module = find(network, "infer").make()
+    module.load_state_dict(weights)
+    with torch.no_grad():
+        found = module.eval()(*draw(network, "infer", batch).values())
+    return found[0] if isinstance(found, tuple) else found
+
+
 def main():
     import numpy
     folder, network, kind = sys.argv[1:4]
@@ -377,6 +386,9 @@ def main():
         if kind == "train":
             with open(os.path.join(folder, row.losses), "w") as file:
                 json.dump(reference(network, weights, int(batch)), file)
+        else:
+            numpy.savez(os.path.join(folder, row.exact),
+                        y=outputOf(network, weights, int(batch)).numpy())
 
 
 if __name__ == "__main__":

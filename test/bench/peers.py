@@ -9,7 +9,7 @@ Needs the framework and numpy; PyTorch also takes modules from models.py. When t
 done it writes a line of JSON, {"compile_s": from the model to the first output, "version": text,
 "losses": in training, of the first steps}, or {"skip": why}. Then it answers lines:
     {"run": N}           -> {"ms": of one run or step}
-    {"check": ours.npz}  -> {"error": of our output y, relative to the largest of its own}
+    {"check": ours.npz}  -> errorsOf() our output y
 Each framework has the settings that it documents as the fastest for one stream of work.
 """
 
@@ -149,19 +149,22 @@ def say(answer):
     print(json.dumps(answer), file=answers, flush=True)
 
 
-def errorOf(ours, theirs, exact):
-    """How far ours is from theirs, relative; with `exact`, by which share it is farther from that
-    than theirs is."""
+def errorsOf(ours, theirs, exact):
+    """`error`: how far ours is from theirs, relative to the largest. With `exact`, `farther`: by
+    which share it is farther from that than theirs is, root mean square."""
     import numpy
+
+    def finite(number):
+        return float(number) if numpy.isfinite(number) else float("inf")
+
     own, ours = theirs.reshape(-1).astype(numpy.float64), ours.reshape(-1)
     if ours.shape != own.shape:
-        return float("inf")
-    if exact is None:
-        error = abs(ours - own).max() / max(abs(own).max(), 1e-30)
-    else:
+        return {"error": float("inf")}
+    errors = {"error": finite(abs(ours - own).max() / max(abs(own).max(), 1e-30))}
+    if exact is not None:
         far = [numpy.sqrt(((side - exact.reshape(-1))**2).mean()) for side in (ours, own)]
-        error = far[0] / max(far[1], 1e-30) - 1
-    return float(error) if numpy.isfinite(error) else float("inf")
+        errors["farther"] = finite(far[0] / max(far[1], 1e-30) - 1)
+    return errors
 
 
 def readArray(path, name):
@@ -198,9 +201,9 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         if "check" in request:
-            exact = (readArray(os.path.join(folder, row.exact), "y") if row.precision == "int8"
-                     else None)
-            say({"error": errorOf(readArray(request["check"], "y"), output, exact)})
+            exact = (readArray(os.path.join(folder, row.exact), "y")
+                     if row.precision in rows.ROUNDED else None)
+            say(errorsOf(readArray(request["check"], "y"), output, exact))
             continue
         begin = time.perf_counter()
         for _ in range(request["run"]):

@@ -8,8 +8,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 Reads NETWORK-infer.onnx and the inputs NETWORK-infer-1.npz, and writes NETWORK-infer-TYPE.onnx:
 
 int8          codes of weights and activations (QDQ): unsigned activations with the range of the
-              inputs, weights by output channel, by ONNX Runtime's own quantiser; also the output
-              of the network in fp32, as NETWORK-infer-int8-exact.npz
+              inputs, weights by output channel, by ONNX Runtime's own quantiser
 int8-weights  codes of the matrices of products, symmetric by column: DequantizeLinear
 int4-weights  the same in blocks of 32 rows: MatMulNBits
 """
@@ -19,7 +18,6 @@ import sys
 
 import numpy
 import onnx
-import onnxruntime
 from onnxruntime import quantization
 from onnx import helper, numpy_helper
 
@@ -136,8 +134,6 @@ def main():
         with numpy.load(os.path.join(folder, f"{network}-infer-1.npz")) as data:
             inputs = {name: data[name] for name in data.files}
         quantizeAll(source, target, inputs)
-        session = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
-        numpy.savez(target.removesuffix(".onnx") + "-exact.npz", y=session.run(["y"], inputs)[0])
     else:
         quantizeWeights(source, target, {"int8-weights": 8, "int4-weights": 4}[kind])
 

@@ -14,7 +14,8 @@ METHOD = """\
 `tools/dev bench --write` measured these rows and wrote this page. A ratio is the time of a peer
 divided by the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights
 and inputs. In inference their outputs agree within {fp32:.0e} in fp32 and {bf16:.0e} in bf16,
-relative to the largest value. In training their losses of the first {steps} steps agree with those
+relative to the largest value, or in bf16 and int8 our output is not farther from that in fp32 than
+a peer's, by more than {more:.0%} of its distance. In training their losses of the first {steps} steps agree with those
 of PyTorch in float64 within {lossFp32:.0e} in fp32 and {lossBf16:.0e} in bf16, or within
 {factor} times the distance of PyTorch in float32, where the network amplifies rounding more. Each
 side is a process of its own. Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and
@@ -48,6 +49,7 @@ class Report:
 
     def __init__(self, say=lambda text: print(text, flush=True)):
         self.say, self.results, self.machine = say, [], []
+        self.kept = []  # results of earlier calls, for the page
         self.checks, self.missed, self.failed, self.leftOut = 0, [], {}, []
 
     def about(self, line):
@@ -138,11 +140,12 @@ class Report:
 
     # --- summary ---
 
-    def means(self):
+    @staticmethod
+    def means(results):
         """Lines: of each group, the ratio to the best peer of a row."""
         lines = []
         for title, isIn in GROUPS:
-            best = [result.best() for result in self.measured()
+            best = [result.best() for result in results
                     if isIn(result.row) and result.best() is not None]
             if best:
                 lines.append(f"{title}, to the best peer: {len(best)} rows, geometric mean"
@@ -152,7 +155,7 @@ class Report:
     def summary(self):
         """Prints it; the exit code."""
         self.say("\nsummary")
-        for line in self.means():
+        for line in self.means(self.measured()):
             self.say(f"  {line}")
         self.say(f"  goals      {self.checks - len(self.missed)} of {self.checks} reached"
                  + "".join(f"\n    missed: {name}" for name in self.missed))
@@ -162,27 +165,36 @@ class Report:
 
     # --- the page ---
 
-    def page(self, date):
-        """The text of docs/benchmarks.md."""
-        versions = {}
-        for result in self.results:
+    def page(self):
+        """The text of docs/benchmarks.md, with all rows in the order of the table."""
+        order = {row: place for place, row in enumerate(rows.allRows())}
+        results = sorted(self.kept + self.results,
+                         key=lambda result: order.get(result.row, len(order)))
+        versions, dates = {}, sorted({result.date for result in results})
+        for result in results:
             versions.update(result.versions)
-        lines = ["# Benchmarks on the CPU", "", f"Measured on {date}.", "",
+        measured = [result for result in results if not result.problems]
+        lines = ["# Benchmarks on the CPU", "",
+                 "Measured on " + " and ".join(dict.fromkeys([dates[0], dates[-1]])) + ".", "",
                  *(f"- {line}" for line in self.machine),
                  *(f"- {peers.PEERS[peer]} {text}" for peer, text in sorted(versions.items())),
                  "", METHOD.format(
-                     steps=rows.FIRST_STEPS, factor=Reference.FACTOR, **rows.TOLERANCE,
+                     steps=rows.FIRST_STEPS, factor=Reference.FACTOR, more=rows.MORE_ERROR, **rows.TOLERANCE,
                      lossFp32=rows.LOSS_TOLERANCE["fp32"], lossBf16=rows.LOSS_TOLERANCE["bf16"])]
-        lines += [f"- {line}" for line in self.means()]
+        lines += [f"- {line}" for line in self.means(measured)]
         for title, isIn in GROUPS:
-            found = [result for result in self.measured() if isIn(result.row)]
+            found = [result for result in measured if isIn(result.row)]
             if found:
                 lines += ["", f"## {title}", "", *self.speeds(found), "", *self.costRows(found)]
-        if self.failed:
+        failed = {result.row.name: "; ".join(result.problems) for result in results
+                  if result.problems} | self.failed
+        if failed:
             lines += ["", "## Failed", ""]
-            lines += [f"- {name}: {why}" for name, why in self.failed.items()]
-        if self.leftOut:
-            lines += ["", "## Left out", "", *(f"- {what}" for what in self.leftOut)]
+            lines += [f"- {name}: {why}" for name, why in failed.items()]
+        leftOut = [f"{result.row.name}: {peers.PEERS[peer]}: {why}" for result in self.kept
+                   for peer, why in result.leftOut.items()] + self.leftOut
+        if leftOut:
+            lines += ["", "## Left out", "", *(f"- {what}" for what in leftOut)]
         return "\n".join(lines) + "\n"
 
     def speeds(self, results):

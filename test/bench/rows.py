@@ -37,8 +37,8 @@ class Row(NamedTuple):
 
     @property
     def exact(self):
-        """The output y of the network in fp32, of int8 rows."""
-        return self.graph.removesuffix(".onnx") + "-exact.npz"
+        """The output y of the network in fp32."""
+        return f"{self.model}-{self.batch}-exact.npz"
 
     @property
     def data(self):
@@ -112,9 +112,10 @@ QUICK = {"mlp infer 1 fp32", "lstm infer 1 fp32", "mobilenet-v3 infer 1 fp32",
 
 # Outputs of two sides differ by at most this, relative to the largest.
 TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2, "int8-weights": 1e-4, "int4-weights": 1e-4}
-# With codes of activations, a code more or less grows from layer to layer: two runs of one
-# framework differ by a tenth. So the distance from the network in fp32, root mean square, may be
-# larger than a peer's by this share.
+# In these types roundings grow from layer to layer: two runs of one framework may differ by a
+# tenth. Their distance from the network in fp32, root mean square, may instead be larger than a
+# peer's by this share.
+ROUNDED = ("bf16", "int8")
 MORE_ERROR = 0.1
 # Losses of the first steps are compared with those in float64.
 FIRST_STEPS = 3

@@ -104,10 +104,24 @@ def standIns(folder):
                           {"sinter": ("1", 0), "openvino": ("4", 0.01)}))
     report.add(measureRow(folder, Row("unet", "infer", 1, "fp32", 1), dict(small),
                           {"sinter": ("1", 0, "breaks=5"), "openvino": ("4", 0)}))
+    # Far from the peer, but not farther from the network in fp32; then farther.
+    for precision, error, farther in (("bf16", 0.5, 0.09), ("int8", 0.5, 0.11)):
+        report.add(measureRow(folder, Row("resnet50", "infer", 1, precision, 1), dict(small), {
+            "sinter": ("1", 0), "openvino": ("4", error, f"farther={farther}")}))
     report.costs()
     code = report.summary()
+    for result in report.results:
+        result.date = "2001-02-03"
+    # An earlier call measured a row.
+    earlier = report.results[0].json() | {"name": "lstm infer 1 fp32", "date": "2001-01-31"}
+    path = os.path.join(folder, "rows.json")
+    for machine in ("another machine", report.machine[0]):
+        with open(path, "w") as file:
+            json.dump({"machine": [machine], "rows": [earlier]}, file)
+        report.kept = bench.keptRows(path, report.machine, [result.row for result in report.results])
+        print("kept:", [result.row.name for result in report.kept])
     with open(os.path.join(folder, "page.md"), "w") as file:
-        file.write(report.page("2001-02-03"))
+        file.write(report.page())
     print("exit", code)
     print("floors:", json.dumps([round(r.numbers["floorMs"], 4) for r in report.results[:2]]),
           [r.numbers["floorOf"] for r in report.results[:2]])

@@ -33,7 +33,8 @@ if name != "sinter":
 requests = 0
 for line in sys.stdin:
     if name != "sinter" and "check" in json.loads(line):
-        say({"error": float(error)})
+        farther = {"farther": float(options["farther"])} if "farther" in options else {}
+        say({"error": float(error), **farther})
         continue
     requests += 1
     if requests == int(options.get("breaks", 0)):
