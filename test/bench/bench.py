@@ -7,8 +7,9 @@ Called by `tools/dev bench`. Prints what else uses the machine, then the rows of
 ONNX Runtime, OpenVINO, PyTorch and torch.compile, and tables of compile times and planned
 memory. Makes what it needs in BUILD/bench and keeps it: a virtual environment with the
 frameworks (pip), and the models (Debian's python3-torch and python3-onnx). Names and
-leaves out what is not available. BUILD/bench/rows.json keeps every time; the page also has rows that
-an earlier call measured on this machine. Exits 1 if anything that could be run failed.
+leaves out what is not available. BUILD/bench/rows.json keeps every time; the page also has
+rows that an earlier call measured on this machine. Exits 1 if anything that could be run
+failed.
 """
 
 import argparse
@@ -219,8 +220,9 @@ def main():
 
     report = Report()
     describeMachine(report)
-    report.about(f"{options.rounds} rounds of {options.seconds:g} s for each side"
-                 + (f"; only rows with '{options.only}'" if options.only else ""))
+    report.about(f"{options.rounds} rounds of {options.seconds:g} s for each side")
+    if options.only:
+        report.say(f"only rows with '{options.only}'")
     if not (hasModule(MODELS_PYTHON, "torch") and hasModule(MODELS_PYTHON, "onnx")):
         report.leave("everything: the models are made with PyTorch, and python3-torch"
                      " and python3-onnx are not installed")

@@ -96,21 +96,18 @@ TEST_CASE("casts of bounded floats give the bits of the evaluation",
   struct Bounds {
     const char *to, *least, *greatest;
   };
-  const Bounds list[] = {{"ui8", "0.0", "255.0"},
-                         {"ui8", "-1.0", "256.0"},
-                         {"ui8", "1.0", "254.0"},
-                         {"i8", "-128.0", "127.0"},
-                         {"i8", "0.0", "127.0"},
-                         {"i8", "-128.0", "255.0"},
-                         {"i16", "-32768.0", "32767.0"},
-                         {"i32", "-2147483648.0", "2147483647.0"}};
+  const Bounds list[] = {
+      {"ui8", "0.0", "255.0"},        {"ui8", "-1.0", "256.0"},
+      {"ui8", "1.0", "254.0"},        {"i8", "-128.0", "127.0"},
+      {"i8", "0.0", "127.0"},         {"i8", "-128.0", "255.0"},
+      {"i16", "-32768.0", "32767.0"}, {"i32", "-2147483648.0", "2147483647.0"}};
   for (const char *machine : kMachines) {
     TestContext context;
     OpBundle bundle(context.get(), machine);
     for (const char *from : {"f32", "f64"})
       for (const Bounds &bounds : list) {
         Tensor x = specialValues(elementType(context, from));
-        const double edges[] = {0.5,   -0.5,   127.5, 128.0,   -128.5, 254.5,
+        const double edges[] = {0.5,   -0.5,   127.5, 128.0,   -128.5,  254.5,
                                 255.5, -300.0, 300.0, 32767.5, -32769.0};
         std::copy(std::begin(edges), std::end(edges), x.floats.begin());
         const std::string type = typeText(x);

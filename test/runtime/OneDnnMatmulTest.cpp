@@ -443,11 +443,12 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
 }
 
 TEST_CASE("matmul: stretches of the depth, chunks of rows", "[matmul]") {
-  // Panels have 32 columns, stretches at most 512 rows, chunks 128 K elements.
+  // Panels have at most 64 columns, stretches 384 rows, chunks 128 K elements.
   for (auto [m, n, k] : {std::tuple{16, 64, 1100},
                          {28, 96, 513},
                          {29, 70, 1537},
                          {300, 33, 512},
+                         {40, 145, 385},
                          {2100, 32, 70}}) {
     CAPTURE(m, n, k);
     sinter_matmul p = dense(m, n, k);

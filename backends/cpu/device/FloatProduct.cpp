@@ -64,6 +64,7 @@ public:
                       return readsOperand(op) &&
                              overlaps(command.slices[op.slice], result);
                     });
+    // A tile reads rows of operands.
     while (inRegisters_ < postOps_.size() &&
            isTilePostOp(postOps_[inRegisters_].kind) &&
            (shape.c.col == 1 || !readsOperand(postOps_[inRegisters_])))
