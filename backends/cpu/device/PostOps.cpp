@@ -149,8 +149,8 @@ void appendHardSwish(dnnl::post_ops &list, const sinter_post_op &,
 /// The two forms of a post-op.
 struct PostOpCode {
   uint32_t kind;
-  bool
-      hasLongLatency; // many operations, each of which waits for the one before
+  /// It has many operations, each of which waits for the one before.
+  bool hasLongLatency;
   void (*apply)(const sinter_post_op &op, const Line &line);
   void (*append)(dnnl::post_ops &list, const sinter_post_op &op,
                  const dnnl::memory::desc &operand);
@@ -218,7 +218,7 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
   // function: it is applied to many lines at a time, which are copied together.
   constexpr int64_t shortLine = 128, mostElements = 1536;
   const bool joinsLines =
-      lines > 1 && stride == 1 && length <= shortLine &&
+      lines > 1 && stride == 1 && length > 0 && length <= shortLine &&
       std::any_of(codes.begin(), codes.begin() + ops.size(),
                   [](const PostOpCode *code) { return code->hasLongLatency; });
   if (!joinsLines) {
