@@ -43,8 +43,22 @@ BatchReader::bind(std::shared_ptr<const Dataset> dataset,
   reader.options_ = options;
   if (inputs.empty())
     return Status::invalid("the program has no inputs to feed");
+  std::string missing;
+  int numMissing = 0;
   for (size_t i = 0; i < inputs.size(); ++i)
-    SINTER_RETURN_IF_ERROR(reader.bindInput(i, options));
+    if (!reader.findColumn(i, options)) {
+      missing += (missing.empty() ? "\"" : ", \"") +
+                 std::string(inputs[i].name) + "\"";
+      ++numMissing;
+    }
+  if (numMissing)
+    return Status::invalid(reader.dataset_->spec +
+                           ": no column for the model's input" +
+                           (numMissing > 1 ? "s " : " ") + missing +
+                           " (it has " + columnNames(*reader.dataset_) + ")");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    SINTER_RETURN_IF_ERROR(
+        reader.bindInput(i, *reader.findColumn(i, options), options));
   const Column &first = *reader.bindings_.front().column;
   reader.rows_ = first.rows;
   for (const Binding &binding : reader.bindings_)
@@ -56,11 +70,10 @@ BatchReader::bind(std::shared_ptr<const Dataset> dataset,
   return reader;
 }
 
-Status BatchReader::bindInput(size_t index, const BatchOptions &options) {
-  const sinter_tensor_desc &input = inputs_[index];
-  std::string name = input.name;
-  bool labels = options.labels == index;
-  size_t others = inputs_.size() - (options.labels ? 1 : 0);
+const Column *BatchReader::findColumn(size_t index,
+                                      const BatchOptions &options) const {
+  const bool labels = options.labels == index;
+  const size_t others = inputs_.size() - (options.labels ? 1 : 0);
   auto findOther = [&](const char *usual) -> const Column * {
     bool isTaken = std::any_of(inputs_.begin(), inputs_.end(),
                                [&](const sinter_tensor_desc &desc) {
@@ -68,46 +81,50 @@ Status BatchReader::bindInput(size_t index, const BatchOptions &options) {
                                });
     return isTaken ? nullptr : dataset_->find(usual);
   };
-  const Column *column = dataset_->find(name);
+  const Column *column = dataset_->find(inputs_[index].name);
   if (!column && labels)
     column = findOther("labels");
   if (!column && labels)
     column = findOther("y");
   if (!column && !labels && others == 1)
     column = findOther("x");
-  if (!column)
-    return Status::invalid(dataset_->spec +
-                           ": no column for the model's input \"" + name +
-                           "\" (it has " + columnNames(*dataset_) + ")");
+  return column;
+}
+
+Status BatchReader::bindInput(size_t index, const Column &column,
+                              const BatchOptions &options) {
+  const sinter_tensor_desc &input = inputs_[index];
+  const std::string name = input.name;
+  const bool labels = options.labels == index;
   std::span<const int64_t> dims(input.dims, input.rank);
   if (dims.empty() || dims[0] <= 0 || (batch_ != 0 && dims[0] != batch_))
     return Status::invalid("the model's input \"" + name + "\" has the shape " +
                            shapeText(dims) +
                            ", which does not begin with the batch size");
   batch_ = dims[0];
-  if (!insertsUnits(column->rowDims, dims.subspan(1)))
-    return Status::invalid(column->origin + ": its rows have the shape " +
-                           shapeText(column->rowDims) +
+  if (!insertsUnits(column.rowDims, dims.subspan(1)))
+    return Status::invalid(column.origin + ": its rows have the shape " +
+                           shapeText(column.rowDims) +
                            ", the model's input \"" + name + "\" needs " +
                            shapeText(dims.subspan(1)));
   Binding binding;
-  binding.column = column;
+  binding.column = &column;
   binding.dtype = static_cast<sinter_dtype>(input.dtype);
   binding.isLabels = labels;
-  binding.checkFinite = options.checkFinite && isFloatType(column->dtype) &&
+  binding.checkFinite = options.checkFinite && isFloatType(column.dtype) &&
                         isFloatType(input.dtype);
   binding.rowElements = 1;
   for (int64_t dim : dims.subspan(1))
     binding.rowElements *= dim;
   Converter::Options conversion;
-  conversion.bigEndian = column->bigEndian;
-  conversion.scale = options.scale && !labels && column->dtype == SINTER_U8;
-  binding.rounds = options.round && column->dtype == SINTER_F64 &&
+  conversion.bigEndian = column.bigEndian;
+  conversion.scale = options.scale && !labels && column.dtype == SINTER_U8;
+  binding.rounds = options.round && column.dtype == SINTER_F64 &&
                    (binding.dtype == SINTER_F32 ||
-                    (column->decimal && isFloatType(binding.dtype) &&
+                    (column.decimal && isFloatType(binding.dtype) &&
                      binding.dtype != SINTER_F64));
   conversion.mayRound = binding.rounds;
-  binding.converter = Converter(column->dtype, binding.dtype, conversion);
+  binding.converter = Converter(column.dtype, binding.dtype, conversion);
   bindings_.push_back(std::move(binding));
   return {};
 }

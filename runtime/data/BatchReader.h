@@ -83,7 +83,11 @@ private:
     bool rounds;
     bool checkFinite;
   };
-  Status bindInput(size_t index, const BatchOptions &options);
+  /// The column for an input, by its name or a usual one; null if there is
+  /// none.
+  const Column *findColumn(size_t index, const BatchOptions &options) const;
+  Status bindInput(size_t index, const Column &column,
+                   const BatchOptions &options);
   bool readsFrom(const InputFile &file) const;
   Status fillInput(const Binding &binding, std::span<const int64_t> rows,
                    uint8_t *out, std::vector<uint8_t> &scratch) const;

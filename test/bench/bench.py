@@ -32,6 +32,7 @@ from report import Report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "..", "docs", "benchmarks.md")
+TIMES = "rows.json"
 MODELS_PYTHON = "/usr/bin/python3"
 # PyTorch for the CPU alone is smaller; PyPI's has the libraries of CUDA.
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -161,8 +162,6 @@ def measureRows(chosen, bin_, folder, options, report):
     rates = measure.Rates(measure.run([os.path.join(bin_, "sinter-run"), "--list-devices", "-v"]))
     made = version("models.py", "make_models.py", "../gpu/networks.py",
                    "../models/make_vision.py", "../../docs/examples/make_cnn.py")
-    path = os.path.join(folder, "rows.json")
-    report.kept = keptRows(path, report.machine, chosen)
     report.head()
     for row in chosen:
         try:
@@ -184,7 +183,7 @@ def measureRows(chosen, bin_, folder, options, report):
         measure.addFloor(numbers, row, rates)
         report.add(result)
         os.remove(program)
-        with open(path, "w") as file:
+        with open(os.path.join(folder, TIMES), "w") as file:
             json.dump({"machine": report.machine,
                        "rows": [r.json() for r in report.kept + report.results]}, file, indent=1)
     report.costs()
@@ -227,6 +226,7 @@ def main():
         report.leave("everything: the models are made with PyTorch, and python3-torch"
                      " and python3-onnx are not installed")
         return report.summary()
+    report.kept = keptRows(os.path.join(folder, TIMES), report.machine, chosen)
     if chosen:
         measureRows(chosen, bin_, folder, options, report)
     if compiled:
@@ -236,7 +236,7 @@ def main():
             compile_tables.show(compiled, bin_, folder, min(3, options.rounds), report)
         except measure.SideError as error:
             report.fail("the models of compile times", error)
-    if options.write:
+    if options.write and report.kept + report.results:
         with open(PAGE, "w") as file:
             file.write(report.page())
         report.say(f"wrote {os.path.normpath(PAGE)}")

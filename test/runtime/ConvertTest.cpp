@@ -191,6 +191,12 @@ TEST_CASE("bindings that do not fit name both shapes", "[data][batch]") {
   error = errorOf(BatchReader::bind(*dataset, bound.inputs, bound.options));
   CHECK(error.find("no column for the model's input \"x\" (it has \"other\", "
                    "\"y\")") != std::string::npos);
+  std::filesystem::remove(bound.folder / "y.npy");
+  dataset = openDataset(bound.folder.path(), DataUse::Train);
+  REQUIRE(dataset.ok());
+  error = errorOf(BatchReader::bind(*dataset, bound.inputs, bound.options));
+  CHECK(error.find("no column for the model's inputs \"x\", \"") !=
+        std::string::npos);
 }
 
 TEST_CASE("the labels are those of the options, whatever inputs are called",
