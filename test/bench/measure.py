@@ -203,21 +203,19 @@ class Result:
 
 
 def compare(row, name, errors):
-    """The error of our output beside that of the peer `name`, and what is wrong with it, or None.
-    Roundings to a narrow type grow from layer to layer, in each side in its own way. So an output
-    that is not near the peer's may instead be about as near to that of the network in fp32."""
+    """The error of our output beside that of the peer `name`, and what is wrong with it, or None."""
     limit, farther = rows.TOLERANCE.get(row.precision), errors.get("farther")
-    apart = errors["error"] if limit is not None else farther
-    if (limit is not None and apart <= limit) or (farther is not None
-                                                  and farther <= rows.MORE_ERROR):
-        return apart, None
-    wrong = []
-    if limit is not None:
-        wrong.append(f"is {apart:.1e} away from that of {name}, more than {limit:.0e}")
+    if limit is None:
+        farther = float("inf") if farther is None else farther
+        return farther, (None if farther <= rows.MORE_ERROR else
+                         f"the output is farther from that in fp32 than that of {name}:"
+                         f" {farther:.2f} of its distance, more than {rows.MORE_ERROR:.0e}")
+    if errors["error"] <= limit:
+        return errors["error"], None
+    wrong = f"the output is {errors['error']:.1e} away from that of {name}, more than {limit:.0e}"
     if farther is not None:
-        wrong.append(f"is farther from that in fp32 than that of {name} by {farther:.2f} of its"
-                     f" distance, more than {rows.MORE_ERROR:.2f}")
-    return apart, "the output " + " and ".join(wrong)
+        wrong += f" ({1 + farther:.2f} times as far from that in fp32)"
+    return errors["error"], wrong
 
 
 def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):

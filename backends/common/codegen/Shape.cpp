@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "ir/IndexMap.h"
+#include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -16,17 +16,6 @@
 using namespace mlir;
 
 namespace sinter::codegen {
-
-/// The number that all elements of `value` are.
-static std::optional<APFloat> splatOf(Value value) {
-  if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>())
-    value = broadcast.getX();
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)) ||
-      !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>();
-}
 
 /// The operand of `cast`, without bounds that its integers have anyway: a float
 /// is saturated, and NaN becomes 0.
@@ -48,12 +37,12 @@ static Value withoutBounds(ir::CastOp cast) {
     }
     if (!isa_and_nonnull<ir::MaxOp, ir::MinOp>(op))
       return x;
-    std::optional<APFloat> bound = splatOf(op->getOperand(1));
-    if (!bound || bound->isNaN())
-      return x;
-    const double number = bound->convertToDouble();
-    if (isa<ir::MaxOp>(op) ? number > least : number < greatest)
-      return x;
+    Value other = op->getOperand(1);
+    if (auto broadcast = other.getDefiningOp<ir::BroadcastOp>())
+      other = broadcast.getX();
+    std::optional<double> bound = passes::splatNumber(other);
+    if (!bound || !(isa<ir::MaxOp>(op) ? *bound <= least : *bound >= greatest))
+      return x; // a real bound, or NaN
     x = op->getOperand(0);
   }
 }

@@ -48,10 +48,11 @@ LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
 
-/// fp32 CONV with kernel and strides of 1, forward and input gradient: computed
-/// as products without copies. Null if the library's convolution is faster,
-/// which with channels first it is not.
+/// Whether a CONV is forward or an input gradient and has a kernel and strides
+/// of 1 and no groups: then it is a product.
 bool isPointwiseProduct(const sinter_conv &params);
+/// Such a CONV in fp32 as a product, without copies. Null if oneDNN's
+/// convolution is faster; with channels first it never is.
 LibraryCallResult preparePointwise(OneDnnContext &context,
                                    const sinter_command &command,
                                    const uint8_t *constants);

@@ -69,7 +69,7 @@ public:
     command_.matmul = {&params_, command.conv.byLoops, 0};
   }
 
-  /// Null if there is no product that computes it faster.
+  /// Null if oneDNN's convolution is faster.
   LibraryCallResult prepare(OneDnnContext &context, const uint8_t *constants) {
     if (!channelsLast_)
       return prepareFloatMatmul(context, command_, constants);

@@ -214,8 +214,8 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
          alongCols ? operand.colStride : operand.rowStride});
   };
 
-  // The registers of a short line are too few to hide the latency of a
-  // function: it is applied to many lines at a time, which are copied together.
+  // A short line fills too few registers to hide the latency of a function, so
+  // many lines are copied to one buffer and treated together.
   constexpr int64_t shortLine = 128, mostElements = 1536;
   const bool joinsLines =
       lines > 1 && stride == 1 && length > 0 && length <= shortLine &&
