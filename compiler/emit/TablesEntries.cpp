@@ -153,6 +153,17 @@ int64_t EntryTables::addMatmul(exec::MatmulOp op) {
   p.cStrideM = op.getCStrides()[rank];
   p.cStrideN = op.getCStrides()[rank + 1];
   p.numPostOps = addPostOps(op.getPostOps(), op.getInputs().size(), p.postOps);
+  if (std::optional<exec::CodedWeightsAttr> weights = op.getWeights()) {
+    auto number = [](FloatAttr attr, float otherwise) {
+      return attr ? static_cast<float>(attr.getValueAsDouble()) : otherwise;
+    };
+    p.weights.bits = weights->getBits();
+    p.weights.scales = weights->getScales();
+    p.weights.zeros = weights->getZeros();
+    p.weights.scale = number(weights->getScale(), 1);
+    p.weights.zero = number(weights->getZero(), 0);
+    p.weights.block = weights->getBlock();
+  }
   return matmuls.size() - 1;
 }
 

@@ -126,6 +126,17 @@ private:
     add("post-ops' numbers", numbers);
   }
 
+  void addWeights(const sinter_coded_weights &w) {
+    auto perBlock = [](uint32_t slice, float one) {
+      return slice ? "operand " + std::to_string(slice)
+                   : llvm::formatv("{0}", one).str();
+    };
+    add("weights", std::to_string(w.bits) + "-bit codes, blocks of " +
+                       std::to_string(w.block) + ", scales " +
+                       perBlock(w.scales, w.scale) + ", zero points " +
+                       perBlock(w.zeros, w.zero));
+  }
+
   void addMatmul(const sinter_matmul &p) {
     auto batch = llvm::ArrayRef(p.batch).take_front(p.batchRank);
     const uint32_t dtypeOfB = command_.matmul.dtypeOfB;
@@ -146,6 +157,8 @@ private:
                                of(p.bBatchStrides, p.bStrideK, p.bStrideN) +
                                ", " +
                                of(p.cBatchStrides, p.cStrideM, p.cStrideN));
+    if (p.weights.bits)
+      addWeights(p.weights);
     addPostOps(llvm::ArrayRef(p.postOps).take_front(p.numPostOps));
     add("by", command_.matmul.byLoops ? "loops" : "library");
   }

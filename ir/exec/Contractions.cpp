@@ -238,6 +238,55 @@ static LogicalResult verifyFactors(OpTy op, StringRef operands) {
   return success();
 }
 
+/// Checks the weights of a product against its operands. `batch` and sizes are
+/// not negative.
+static LogicalResult verifyWeights(MatmulOp op, CodedWeightsAttr weights) {
+  int64_t bits = weights.getBits(), block = weights.getBlock(), n = op.getN(),
+          k = op.getK();
+  auto elementOf = [](Value value) {
+    return bufferOp(value).getTensorType().getElementType();
+  };
+  OperandRange reads = op.getInputs();
+  if ((bits != 4 && bits != 8) || block < 1 || k % block != 0 ||
+      (bits == 4 && block % 2 != 0))
+    return op.emitOpError() << "has weights of " << bits
+                            << " bits in blocks of " << block << ", k is " << k;
+  if (!elementOf(reads[0]).isF32() || !elementOf(op.getOutput()).isF32() ||
+      !elementOf(reads[1]).isInteger(8) ||
+      (bits == 4 && !elementOf(reads[1]).isUnsignedInteger()))
+    return op.emitOpError()
+           << "multiplies " << elementOf(reads[0]) << " by weights of "
+           << elementOf(reads[1]) << " into " << elementOf(op.getOutput());
+  if (!op.getBatch().empty() || op.getBOffset() || op.getTf32() ||
+      op.getBStrides() != ArrayRef<int64_t>({n, 1}))
+    return op.emitOpError() << "has weights with a batch, an offset, tf32 or "
+                               "other strides than n and 1";
+  int64_t elements = 0;
+  if (llvm::MulOverflow(k, n, elements))
+    return op.emitOpError() << "has over 2^63 weights";
+  if (failed(
+          verifyExtent(op, "B", bits == 4 ? elements / 2 : elements, reads[1])))
+    return failure();
+  auto perBlock = [&](StringRef what, int64_t read,
+                      FloatAttr number) -> LogicalResult {
+    if (read == 0)
+      return success();
+    if (read < 2 || read >= static_cast<int64_t>(reads.size()) || number)
+      return op.emitOpError()
+             << "has " << what << " of read " << read << " of " << reads.size()
+             << (number ? " and a number for all" : "");
+    if (!elementOf(reads[read]).isF32())
+      return op.emitOpError()
+             << what << " are " << elementOf(reads[read]) << ", expected f32";
+    return verifyExtent(op, "the table of " + what.str(), elements / block,
+                        reads[read]);
+  };
+  return success(
+      succeeded(perBlock("scales", weights.getScales(), weights.getScale())) &&
+      succeeded(
+          perBlock("zero points", weights.getZeros(), weights.getZero())));
+}
+
 static LogicalResult verifyMatmul(MatmulOp op) {
   ArrayRef<int64_t> batch = op.getBatch();
   if (batch.size() > kMaxBatchDims)
@@ -257,7 +306,9 @@ static LogicalResult verifyMatmul(MatmulOp op) {
                               << " strides, none negative";
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs A and B";
-  if (failed(verifyFactors(op, "A and B")))
+  std::optional<CodedWeightsAttr> weights = op.getWeights();
+  if (weights ? failed(verifyWeights(op, *weights))
+              : failed(verifyFactors(op, "A and B")))
     return failure();
   if (op.getTf32() &&
       !bufferOp(op.getInputs()[0]).getTensorType().getElementType().isF32())
@@ -278,9 +329,9 @@ static LogicalResult verifyMatmul(MatmulOp op) {
   if (failed(verifyExtent(op, "A",
                           extent(op.getAOffset(), op.getAStrides(), m, k),
                           op.getInputs()[0])) ||
-      failed(verifyExtent(op, "B",
-                          extent(op.getBOffset(), op.getBStrides(), k, n),
-                          op.getInputs()[1])) ||
+      (!weights && failed(verifyExtent(
+                       op, "B", extent(op.getBOffset(), op.getBStrides(), k, n),
+                       op.getInputs()[1]))) ||
       failed(verifyExtent(op, "C", result, op.getOutput())))
     return failure();
   int64_t lines = m;

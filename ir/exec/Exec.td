@@ -49,11 +49,15 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
     C4: at most 8 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
     covers the elements of C, a_sum has m and b_sum n elements, without batch, and all have the element type of C; that
     of relu_bits and relu_grad has the bytes of the bits. Before dequantize it is int32, after it float32. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
+    C7: `weights` are for float32 A and C without batch and offsets; B has 8-bit codes of [k, n], or 4-bit ones of
+    [k / 2, n], and strides n and 1; the block divides k; scales and zeros are reads of float32 with k / block * n elements.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
     exec.matmul(%a, %b) -> %c keeps(%bits) m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<relu_bits write 1>]
+    exec.matmul(%a, %codes, %scales) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
+        weights <bits 8 block 4 scales 2>
     ```
   }];
   let arguments = (ins Variadic<Exec_BufferType>:$inputs, Exec_BufferType:$output,
@@ -62,10 +66,10 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
                        DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<I64Attr, "0">:$a_offset,
                        DefaultValuedAttr<I64Attr, "0">:$b_offset,
                        DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
-                       UnitAttr:$tf32);
+                       UnitAttr:$tf32, OptionalAttr<Exec_CodedWeightsAttr>:$weights);
   let assemblyFormat = [{
     `(` $inputs `)` `->` $output (`keeps` `(` $kept^ `)`)? `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides (`from` $a_offset^)?
-    `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
+    `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`weights` $weights^)? (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
   }];
 }
 

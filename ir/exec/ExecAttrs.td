@@ -126,6 +126,24 @@ def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
 }
 def Exec_PostOps : TypedArrayAttrBase<Exec_PostOpAttr, "post-ops">;
 
+def Exec_CodedWeightsAttr : Exec_Attr<"CodedWeights", "coded_weights"> {
+  let summary = "weights as integers of 4 or 8 bits";
+  let description = [{
+    A product's B[k,n] is (code[k,n] - zero[k / block, n]) * scale[k / block, n]. `bits` is the size of a code. `scales`
+    and `zeros` are the numbers of reads of float32, [k / block, n]; if one is absent, all blocks have the number `scale`
+    or `zero`. 8-bit codes are [k, n]. 4-bit codes are unsigned, [k / 2, n]: the low half of a byte is that of an even k.
+    ```mlir
+    #exec.coded_weights<bits 4 block 32 scales 2 zero 8.0 : f32>
+    ```
+  }];
+  let parameters = (ins "int64_t":$bits, "int64_t":$block, OptionalParameter<"int64_t">:$scales,
+                        OptionalParameter<"int64_t">:$zeros, OptionalParameter<"::mlir::FloatAttr">:$scale,
+                        OptionalParameter<"::mlir::FloatAttr">:$zero);
+  let assemblyFormat = [{
+    `<` `bits` $bits `block` $block (`scales` $scales^)? (`zeros` $zeros^)? (`scale` $scale^)? (`zero` $zero^)? `>`
+  }];
+}
+
 def Exec_TrainingAttr : Exec_Attr<"Training", "training"> {
   let summary = "what a trainer must know of the program that it runs";
   let description = [{

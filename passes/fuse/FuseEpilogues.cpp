@@ -17,6 +17,7 @@
 #include "ir/Kernel.h"
 #include "ir/Remarks.h"
 #include "ir/exec/Exec.h"
+#include "passes/CodedWeights.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
@@ -235,11 +236,18 @@ private:
       }
     llvm::SetVector<Operation *> before;
     auto [lhs, rhs] = factors(dot, isGenerated);
-    for (auto [operand, depth] :
-         {std::pair(lhs, views.lhs), std::pair(rhs, views.rhs)}) {
+    auto take = [&](Value operand, ViewDepth depth) {
       StridedView view = viewOf(operand, depth);
       before.insert(view.ops.begin(), view.ops.end());
-    }
+    };
+    take(lhs, views.lhs);
+    std::optional<CodedWeights> coded;
+    if (!isGenerated)
+      coded = codedWeights(rhs);
+    if (coded)
+      before.insert(coded->ops.begin(), coded->ops.end());
+    else
+      take(rhs, views.rhs);
     SmallVector<Operation *> casts = operandCasts(dot, isGenerated);
     before.insert(casts.begin(), casts.end());
     takeBefore(before.getArrayRef(), epilogue);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Contraction.h"
+#include "passes/CodedWeights.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/QuantizedPostOps.h"
@@ -35,6 +36,8 @@ private:
     return mask.getDefiningOp()->getOperand(0);
   }
   LogicalResult matchPostOps();
+  /// Adds scales and zero points to the reads; null if it fails.
+  exec::CodedWeightsAttr addWeights(const CodedWeights &coded);
   LogicalResult createMatmul(OpBuilder &builder, ir::DotGeneralOp op);
   template <class OpTy>
   LogicalResult createConv(OpBuilder &builder, OpTy op,
@@ -242,14 +245,38 @@ LogicalResult Call::matchPostOps() {
   return success();
 }
 
+exec::CodedWeightsAttr Call::addWeights(const CodedWeights &coded) {
+  Builder builder(fusion.getContext());
+  bool isRead = true;
+  auto add = [&](const PerBlock &part, FloatAttr &number) -> int64_t {
+    if (!part.values) {
+      number = builder.getF32FloatAttr(static_cast<float>(part.number));
+      return 0;
+    }
+    isRead &= succeeded(addRead(part.values));
+    return reads.size() - 1;
+  };
+  FloatAttr scale, zero;
+  const int64_t scales = add(coded.scale, scale), zeros = add(coded.zero, zero);
+  return isRead ? exec::CodedWeightsAttr::get(fusion.getContext(), coded.bits,
+                                              coded.block, scales, zeros, scale,
+                                              zero)
+                : exec::CodedWeightsAttr();
+}
+
 LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
+  std::optional<CodedWeights> coded = codedWeights(op.getRhs());
   std::optional<MatmulForm> form =
-      matmulForm(op, ViewDepth::loops, ViewDepth::loops, resultStrides);
+      matmulForm(op, ViewDepth::loops,
+                 coded ? ViewDepth::none : ViewDepth::loops, resultStrides);
   if (!form)
     return error() << "its dimensions cannot be joined to one stride each for "
                       "m, n and k";
-  if (failed(addRead(form->a)) || failed(addRead(form->b)) ||
-      failed(matchPostOps()))
+  if (failed(addRead(form->a)) ||
+      failed(addRead(coded ? coded->codes : form->b)) || failed(matchPostOps()))
+    return failure();
+  exec::CodedWeightsAttr weights;
+  if (coded && !(weights = addWeights(*coded)))
     return failure();
   int64_t columns = 1;
   for (int64_t dim : biasDims(op))
@@ -263,7 +290,7 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
       fusion.getLoc(), reads, outputs[0], outputs.drop_front(), form->m,
       form->n, form->k, form->batch, form->aStrides, form->bStrides,
       form->cStrides, form->aOffset, form->bOffset,
-      builder.getArrayAttr(postOpAttrs), op.getTf32());
+      builder.getArrayAttr(postOpAttrs), op.getTf32(), weights);
   return success();
 }
 

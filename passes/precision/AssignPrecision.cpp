@@ -18,6 +18,7 @@
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/AttentionForm.h"
+#include "passes/CodedWeights.h"
 #include "passes/Failure.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
@@ -146,6 +147,9 @@ private:
         kept[op] = "--keep-fp32";
       if (auto wide = calibrated.find(entry.key()); wide != calibrated.end())
         kept.try_emplace(op, wide->second);
+      if (auto dot = dyn_cast<ir::DotGeneralOp>(op);
+          dot && codedWeights(dot.getRhs()))
+        kept.try_emplace(op, "its weights are codes of 4 or 8 bits");
       entryOf[op] = entries.size();
       locations.push_back(op->getLoc());
       entries.push_back(std::move(entry));

@@ -17,10 +17,10 @@
 #include "ir/Remarks.h"
 #include "ir/Rewrites.h"
 #include "ir/eval/Evaluate.h"
+#include "passes/CodedWeights.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/simplify/ConstantSources.h"
-#include "passes/simplify/QuantizedValue.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"

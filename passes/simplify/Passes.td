@@ -45,9 +45,10 @@ def NarrowProducts : Pass<"sinter-narrow-products", "::mlir::ModuleOp"> {
     The int32 sums are exact; those of float32 would round. The same holds for a conv; its input has one zero
     point, with which it is padded, and one scale; its filter may have one of each for every output channel.
 
-    A dot_general of at most 2 rows of floats with a matrix of weights (q - zero point) * scale, whose q have
-    at most 8 bits and whose scales are those of blocks of at least 8 weights of a row, becomes sums of products
-    that read the codes, two in a byte if all fit 4 bits. Their constant has the attribute `sinter.unfolded`.
+    A dot_general of at most 16 rows of floats with a matrix of weights (q - zero point) * scale, whose q have
+    at most 8 bits and whose scales are those of blocks of at least 8 weights of a column, becomes one whose
+    weights are computed from a constant of codes, two in a byte if all fit 4 bits. The constant has the attribute
+    `sinter.unfolded`: the ops on it are not folded, and a call of the library multiplies by the codes.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

@@ -13,10 +13,6 @@
 
 namespace sinter::passes {
 
-/// On a constant of codes that the program reads as they are: the pass
-/// FoldConstants leaves the ops that make floats of them.
-inline constexpr llvm::StringLiteral kUnfoldedAttr = "sinter.unfolded";
-
 /// A value as (codes - zero) * scale. Each part has the shape of the value; the
 /// codes are 8-bit integers, zero points int32, scales float32. Null: a zero
 /// point of 0, a scale of 1.
@@ -56,9 +52,9 @@ bool sumsFit(const Quantized &lhs, const Quantized &rhs, double terms);
 /// none. Ops are built in front of `conv`.
 mlir::Value narrowConvolution(ir::ConvOp conv, llvm::StringRef &reason);
 
-/// The value of `dot`, a product of a few rows, whose weights are read as the
-/// codes that they are stored as; null if there is none, with `reason` if the
-/// weights are quantised. Ops are built in front of `dot`.
+/// The value of `dot` as a product whose weights are read as the codes that
+/// they are stored as; null if there is none, with `reason` if the weights are
+/// quantised. Ops are built in front of `dot`.
 mlir::Value weightOnlyProduct(ir::DotGeneralOp dot, llvm::StringRef &reason);
 
 } // namespace sinter::passes

@@ -335,6 +335,42 @@ Status checkOtherFactor(uint32_t dtype, uint32_t other, uint32_t outDtype,
   return {};
 }
 
+/// Checks coded weights and the slices that they are in.
+Status checkCodedWeights(const sinter_command &command) {
+  const auto &p = *command.matmul.params;
+  const sinter_coded_weights &w = p.weights;
+  const uint32_t dtype = command.matmul.dtypeOfB;
+  if (w.bits != 4 && w.bits != 8)
+    return Status::invalid("has weights of " + number(w.bits) + " bits");
+  if (p.dtype != SINTER_F32 || p.outDtype != SINTER_F32 || !isByte(dtype) ||
+      (w.bits == 4 && dtype != SINTER_U8))
+    return Status::invalid("multiplies " + dtypeName(p.dtype) + " by " +
+                           number(w.bits) + "-bit codes in " +
+                           dtypeName(dtype) + " into " + dtypeName(p.outDtype));
+  if (w.block < 1 || p.k % w.block != 0 || (w.bits == 4 && w.block % 2 != 0))
+    return Status::invalid("has blocks of " + number(w.block) +
+                           " weights, k is " + number(p.k));
+  if (p.batchRank || p.bStrideK != p.n || p.bStrideN != 1)
+    return Status::invalid("has coded weights with a batch or other strides "
+                           "than n and 1");
+  SINTER_RETURN_IF_ERROR(
+      checkOperand("B", {{w.bits == 4 ? p.k / 2 : p.k, p.n}, {p.n, 1}}, dtype,
+                   command.slices[1], false));
+  for (uint32_t slice : {w.scales, w.zeros}) {
+    if (slice == 0)
+      continue;
+    if (slice < 2 || slice >= command.numReads)
+      return Status::invalid("has scales or zero points of slice " +
+                             number(slice) + "; the first " +
+                             number(command.numReads) + " are read");
+    SINTER_RETURN_IF_ERROR(checkOperand(
+        slice == w.scales ? "the table of scales" : "the table of zero points",
+        {{p.k / w.block, p.n}, {p.n, 1}}, SINTER_F32, command.slices[slice],
+        false));
+  }
+  return {};
+}
+
 } // namespace
 
 Status sinter::rt::checkMatmul(const sinter_command &command) {
@@ -344,8 +380,10 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   if (!dtypeBytes(dtype) || !dtypeBytes(p.outDtype))
     return Status::invalid("has the unknown " +
                            dtypeName(dtypeBytes(dtype) ? p.outDtype : p.dtype));
-  SINTER_RETURN_IF_ERROR(checkOtherFactor(dtype, command.matmul.dtypeOfB,
-                                          p.outDtype, hasIntegerSums(p)));
+  const bool isCoded = p.weights.bits != 0;
+  if (!isCoded)
+    SINTER_RETURN_IF_ERROR(checkOtherFactor(dtype, command.matmul.dtypeOfB,
+                                            p.outDtype, hasIntegerSums(p)));
   if (p.batchRank > SINTER_MAX_BATCH_DIMS)
     return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
   if (p.m < 0 || p.n < 0 || p.k < 0)
@@ -363,7 +401,9 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   }
   const sinter_slice &result = command.slices[command.numSlices - 1];
   SINTER_RETURN_IF_ERROR(checkOperand("A", a, dtype, command.slices[0], false));
-  SINTER_RETURN_IF_ERROR(checkOperand("B", b, dtype, command.slices[1], false));
+  SINTER_RETURN_IF_ERROR(
+      isCoded ? checkCodedWeights(command)
+              : checkOperand("B", b, dtype, command.slices[1], false));
   SINTER_RETURN_IF_ERROR(checkOperand("C", c, p.outDtype, result, true));
   int64_t lines = p.m;
   for (uint32_t i = 0; i < p.batchRank; ++i)

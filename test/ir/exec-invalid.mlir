@@ -834,3 +834,99 @@ exec.program @mixed_bytes("x" : tensor<4x4xui8>, "w" : tensor<4x4xi8>, "s" : ten
   // expected-error @below {{has A and B of different element types}}
   exec.matmul(%x, %w, %s) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<bias read 2>]
 }
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_block("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{has weights of 8 bits in blocks of 3, k is 4}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 3>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_bits("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{has weights of 2 bits in blocks of 4, k is 4}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 2 block 4>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_type("x" : tensor<2x4xf32>, "w" : tensor<4x3xf32>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 48 : tensor<4x3xf32>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{multiplies 'f32' by weights of 'f32' into 'f32'}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 4>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_signed("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{multiplies 'f32' by weights of 'i8' into 'f32'}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 4 block 4>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_strides("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{other strides than n and 1}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [1, 4] c [3, 1] weights <bits 8 block 4>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_read("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{has scales of read 3 of 3}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 4 scales 3>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_both("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{and a number for all}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 4 scales 2 scale 0.5 : f32>
+}
+
+// -----
+
+// matmul C7: weights.
+exec.program @coded_table("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %s = exec.buffer input[2] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  // expected-error @below {{the table of zero points needs 12 elements, its buffer has 6}}
+  exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 1 zeros 2>
+}

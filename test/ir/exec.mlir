@@ -129,3 +129,20 @@ exec.program @kept("x" : tensor<4x4xf32>, "g" : tensor<4x4xf32>) -> ("y" : tenso
   // CHECK: exec.matmul(%{{.*}}, %[[X]], %[[BITS]]) -> %{{.*}} keeps(%{{.*}}) {{.*}} post [#exec.post_op<relu_grad read 2>, #exec.post_op<bias_grad write 1>]
   exec.matmul(%g, %x, %bits) -> %z keeps(%s) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_grad read 2>, #exec.post_op<bias_grad write 1>]
 }
+
+// Weights as codes: of 8 bits with scales and zero points of blocks, and of 4
+// bits with one scale for all.
+// CHECK-LABEL: exec.program @coded
+exec.program @coded("x" : tensor<2x4xf32>, "a" : tensor<4x3xi8>, "b" : tensor<2x3xui8>, "s" : tensor<2x3xf32>, "z" : tensor<2x3xf32>) -> ("y" : tensor<2x3xf32>, "v" : tensor<2x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+  %a = exec.buffer input[1] 0 + 12 : tensor<4x3xi8>
+  %b = exec.buffer input[2] 0 + 6 : tensor<2x3xui8>
+  %s = exec.buffer input[3] 0 + 24 : tensor<2x3xf32>
+  %z = exec.buffer input[4] 0 + 24 : tensor<2x3xf32>
+  %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+  %v = exec.buffer output[1] 0 + 24 : tensor<2x3xf32>
+  // CHECK: exec.matmul({{.*}}) -> {{.*}} c [3, 1] weights <bits 8 block 2 scales 2 zeros 3> post [#exec.post_op<relu>]
+  exec.matmul(%x, %a, %s, %z) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 2 scales 2 zeros 3> post [#exec.post_op<relu>]
+  // CHECK: exec.matmul({{.*}}) -> {{.*}} c [3, 1] weights <bits 4 block 4 scale 5.000000e-01 : f32 zero 8.000000e+00 : f32>
+  exec.matmul(%x, %b) -> %v m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 4 block 4 scale 0.5 : f32 zero 8.0 : f32>
+}

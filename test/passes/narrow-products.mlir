@@ -214,14 +214,16 @@ func.func @zeroPointOfChannels(%q: tensor<1x2x6xi8>, %w: tensor<3x2x3xi8>, %z: t
 // scales and codes stay constants that the program reads.
 // CHECK-LABEL: @weightOnly
 func.func @weightOnly(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
-  // CHECK-DAG: %[[CODES:.*]] = sinter.constant {sinter.unfolded} {{.*}} : tensor<128x4x16xui8>
+  // CHECK-DAG: %[[CODES:.*]] = sinter.constant {sinter.unfolded} {{.*}} : tensor<64x128xui8>
+  // CHECK-DAG: %[[SCALES:.*]] = sinter.constant {{.*}} : tensor<4x128xf32>
   // CHECK-DAG: %[[LOW:.*]] = sinter.and %[[CODES]]
   // CHECK-DAG: %[[HIGH:.*]] = sinter.shift_right %[[CODES]]
-  // CHECK-DAG: sinter.cast %[[LOW]] : tensor<128x4x16xui8> -> tensor<128x4x16xf32>
-  // CHECK-DAG: sinter.cast %[[HIGH]] : tensor<128x4x16xui8> -> tensor<128x4x16xf32>
-  // CHECK: sinter.reduce sum {{.*}} dims [1] : (tensor<128x4x16xf32>) -> tensor<128x16xf32>
-  // CHECK: sinter.reduce sum {{.*}} dims [1] : (tensor<128x16xf32>) -> tensor<128xf32>
-  // CHECK-NOT: sinter.dot_general
+  // CHECK: sinter.concat {{.*}} axis 1 : (tensor<64x1x128xui8>, tensor<64x1x128xui8>) -> tensor<64x2x128xui8>
+  // CHECK: sinter.cast {{.*}} : tensor<128x128xui8> -> tensor<128x128xf32>
+  // CHECK: %[[SPREAD:.*]] = sinter.broadcast %[[SCALES]] dims [0, 2] : tensor<4x128xf32> -> tensor<4x32x128xf32>
+  // CHECK: sinter.mul {{.*}}, %[[SPREAD]]
+  // CHECK: %[[W:.*]] = sinter.reshape {{.*}} -> tensor<128x128xf32>
+  // CHECK: sinter.dot_general %arg0, %[[W]] batch [] x [] contract [1] x [0]
   %i = sinter.iota {axis = 1 : i64} : tensor<128x128xi32>
   %m = sinter.constant dense<15> : tensor<128x128xi32>
   %c = sinter.and %i, %m : tensor<128x128xi32>
@@ -238,15 +240,16 @@ func.func @weightOnly(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
 
 // -----
 
-// Three rows: the product stays one of floats.
+// More than 16 rows: the product stays one of floats.
 // CHECK-LABEL: @manyRows
-func.func @manyRows(%x: tensor<3x128xf32>) -> tensor<3x128xf32> {
+func.func @manyRows(%x: tensor<17x128xf32>) -> tensor<17x128xf32> {
+  // CHECK-NOT: sinter.unfolded
   // CHECK: sinter.dot_general
   %i = sinter.iota {axis = 1 : i64} : tensor<128x128xi32>
   %f = sinter.cast %i : tensor<128x128xi32> -> tensor<128x128xf32>
   %s = sinter.constant dense<2.0> : tensor<128x128xf32>
   %w = sinter.mul %f, %s : tensor<128x128xf32>
   %y = sinter.dot_general %x, %w batch [] x [] contract [1] x [1]
-     : (tensor<3x128xf32>, tensor<128x128xf32>) -> tensor<3x128xf32>
-  return %y : tensor<3x128xf32>
+     : (tensor<17x128xf32>, tensor<128x128xf32>) -> tensor<17x128xf32>
+  return %y : tensor<17x128xf32>
 }

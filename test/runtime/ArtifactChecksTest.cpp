@@ -292,6 +292,39 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
     s.matmul.outDtype = SINTER_I32;
     s.commands[1].matmul.dtypeOfB = SINTER_I16;
   });
+  refused("weights of 5 bits", [](Sample &s) { s.matmul.weights.bits = 5; });
+  auto coded = [](Sample &s) {
+    s.matmul.weights = {8, 0, 0, 1, 0, 0, s.matmul.k};
+    s.commands[1].matmul.dtypeOfB = SINTER_I8;
+  };
+  refused("codes in", [&](Sample &s) {
+    coded(s);
+    s.commands[1].matmul.dtypeOfB = 0;
+  });
+  refused("codes in", [&](Sample &s) {
+    coded(s);
+    s.matmul.weights.bits = 4; // signed
+  });
+  refused("blocks of 3 weights", [&](Sample &s) {
+    coded(s);
+    s.matmul.weights.block = 3;
+  });
+  refused("other strides", [&](Sample &s) {
+    coded(s);
+    s.matmul.bStrideN = 2;
+  });
+  refused("of slice 3", [&](Sample &s) {
+    coded(s);
+    s.matmul.weights.scales = 3;
+  });
+  refused("table of zero points ends at", [&](Sample &s) {
+    coded(s);
+    s.matmul.weights = {8, 0, 2, 1, 0, 0, 1};
+  });
+  refused("B ends at", [&](Sample &s) {
+    coded(s);
+    s.matmulSlices[1].sizeBytes = static_cast<uint64_t>(s.matmul.k) - 1;
+  });
   refused("batch dimensions", [](Sample &s) { s.matmul.batchRank = 5; });
   refused("batch dimension -1", [](Sample &s) {
     s.matmul.batchRank = 1;

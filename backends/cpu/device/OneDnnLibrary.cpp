@@ -87,6 +87,10 @@ private:
     SINTER_RETURN_IF_ERROR(
         checkPostOps(command, {params.postOps, params.numPostOps}));
     const bool byLoops = command.matmul.byLoops == 1;
+    if (params.weights.bits)
+      return prepareCodedProduct(context_, command, constants,
+                                 byLoops ? matmulByLoops : prepareFloatMatmul,
+                                 byLoops);
     if (!byLoops) {
       LibraryCallResult rows = prepareRowProduct(context_, command, constants);
       if (!rows.ok() || *rows)

@@ -17,9 +17,17 @@
 
 namespace sinter::cpu {
 
+namespace coded_panels {
+struct Source;
+}
+
 rt::Result<std::unique_ptr<rt::Library>> createOneDnnLibrary();
 
 using LibraryCallResult = rt::Result<std::unique_ptr<rt::LibraryCall>>;
+/// Makes the call of a command.
+using PrepareCall = LibraryCallResult (*)(OneDnnContext &context,
+                                          const sinter_command &command,
+                                          const uint8_t *constants);
 
 /// fp32 MATMUL by AVX-512 or AVX2; null for few rows or columns, without either
 /// of the two, or if it would take more scratch than the context allows.
@@ -42,6 +50,17 @@ LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
 LibraryCallResult prepareRowProduct(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
+
+/// MATMUL of fp32 by coded weights. They must be constants. `prepareFloat`
+/// makes the product of fp32 where the codes are not multiplied themselves.
+LibraryCallResult prepareCodedProduct(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants,
+                                      PrepareCall prepareFloat, bool byLoops);
+/// Up to 16 rows by the codes; null for more, or if this CPU lacks AVX2.
+LibraryCallResult prepareCodedRowProduct(OneDnnContext &context,
+                                         const sinter_command &command,
+                                         const coded_panels::Source &source);
 
 /// fp32 CONV, forward and input gradient. May throw dnnl::error.
 LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
@@ -94,9 +113,6 @@ LibraryCallResult prepareBfloatConv(OneDnnContext &context,
 /// MATMUL or CONV of 16-bit floats, computed in fp32: operands are widened in
 /// scratch (constants only once), and the result is rounded when it is stored.
 /// `prepareWide` makes the fp32 call.
-using PrepareCall = LibraryCallResult (*)(OneDnnContext &context,
-                                          const sinter_command &command,
-                                          const uint8_t *constants);
 LibraryCallResult prepareWidened(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants,

@@ -3,26 +3,20 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Each weight is used for a few multiplications only, so the time is that of
-// reading the weights. They are packed at load in panels of 64 columns, so that
-// one task reads one stretch of memory from begin to end; weights in bf16 are
-// read as they are. A sum is one chain of fused multiply-adds of float32 in
-// ascending order of k.
+// reading the weights. They are packed at load in panels (RowPanels.h) and read
+// as they are stored: float32, bf16, or codes of 4 or 8 bits. With more rows
+// than a panel function takes at once, a panel is read again from the cache.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/MatmulPlan.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
-#include "runtime/base/CpuFeatures.h"
+#include "backends/cpu/device/RowPanels.h"
 #include "runtime/base/Float16.h"
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -30,130 +24,8 @@ using namespace sinter::rt;
 
 namespace {
 
-constexpr int64_t panelColumns = 64, maxRows = 4;
-/// How far ahead of the loads weights are fetched: hardware alone reads large
-/// matrices at two thirds of the memory's rate.
-constexpr int64_t fetchedBytes = 2048;
-
-/// Rows of A; strides in elements.
-struct Rows {
-  const float *data;
-  int64_t rowStride, colStride;
-};
-
-/// sums[row * 64 + column] = the sum over `depth` of a row of A times a column
-/// of the panel.
-using PanelFunction = void (*)(const Rows &a, const void *panel, int64_t depth,
-                               float *sums);
-
-/// The place of column `column` of a panel among the 64 weights of one k. Two
-/// columns of bf16, 16 apart, are the halves of one word.
-template <class Element> int64_t placeOf(int64_t column) {
-  if constexpr (std::is_same_v<Element, float>)
-    return column;
-  else
-    return column / 32 * 32 + column % 16 * 2 + column / 16 % 2;
-}
-
-#if defined(__x86_64__)
-template <class Element, int rows>
-__attribute__((target("avx512f"))) void
-multiplyAvx512(const Rows &a, const void *panel, int64_t depth, float *sums) {
-  constexpr int vectors = panelColumns / 16;
-  const auto *from = static_cast<const Element *>(panel);
-  __m512 sum[rows][vectors];
-  for (int row = 0; row < rows; ++row)
-    for (int v = 0; v < vectors; ++v)
-      sum[row][v] = _mm512_setzero_ps();
-  const float *factor = a.data;
-  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000));
-  for (int64_t k = 0; k < depth; ++k) {
-    constexpr int64_t bytes = panelColumns * sizeof(Element);
-    for (int64_t line = 0; line < bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char *>(from) + fetchedBytes + line,
-                   _MM_HINT_T0);
-    __m512 weights[vectors];
-    if constexpr (std::is_same_v<Element, float>)
-      for (int v = 0; v < vectors; ++v)
-        weights[v] = _mm512_load_ps(from + 16 * v);
-    else
-      for (int v = 0; v < vectors; v += 2) {
-        __m512i words = _mm512_load_si512(from + 16 * v);
-        weights[v] = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
-        weights[v + 1] = _mm512_castsi512_ps(_mm512_and_si512(words, high));
-      }
-    for (int row = 0; row < rows; ++row) {
-      __m512 x = _mm512_set1_ps(factor[row * a.rowStride]);
-      for (int v = 0; v < vectors; ++v)
-        sum[row][v] = _mm512_fmadd_ps(x, weights[v], sum[row][v]);
-    }
-    from += panelColumns;
-    factor += a.colStride;
-  }
-  for (int row = 0; row < rows; ++row)
-    for (int v = 0; v < vectors; ++v)
-      _mm512_storeu_ps(sums + row * panelColumns + 16 * v, sum[row][v]);
-}
-
-template <class Element, int rows>
-__attribute__((target("avx2,fma"))) void
-multiplyAvx2(const Rows &a, const void *panel, int64_t depth, float *sums) {
-  const __m256i high = _mm256_set1_epi32(static_cast<int>(0xffff0000));
-  // The registers hold the sums of two vectors, 16 columns apart.
-  for (int64_t part = 0; part < panelColumns / 16; ++part) {
-    const int64_t column = part / 2 * 32 + part % 2 * 8;
-    const Element *from =
-        static_cast<const Element *>(panel) + placeOf<Element>(column);
-    __m256 sum[rows][2];
-    for (int row = 0; row < rows; ++row)
-      sum[row][0] = sum[row][1] = _mm256_setzero_ps();
-    const float *factor = a.data;
-    for (int64_t k = 0; k < depth; ++k) {
-      __m256 weights[2];
-      if constexpr (std::is_same_v<Element, float>) {
-        weights[0] = _mm256_load_ps(from);
-        weights[1] = _mm256_load_ps(from + 16);
-      } else {
-        __m256i words =
-            _mm256_load_si256(reinterpret_cast<const __m256i *>(from));
-        weights[0] = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
-        weights[1] = _mm256_castsi256_ps(_mm256_and_si256(words, high));
-      }
-      for (int row = 0; row < rows; ++row) {
-        __m256 x = _mm256_set1_ps(factor[row * a.rowStride]);
-        for (int v = 0; v < 2; ++v)
-          sum[row][v] = _mm256_fmadd_ps(x, weights[v], sum[row][v]);
-      }
-      from += panelColumns;
-      factor += a.colStride;
-    }
-    for (int row = 0; row < rows; ++row)
-      for (int v = 0; v < 2; ++v)
-        _mm256_storeu_ps(sums + row * panelColumns + column + 16 * v,
-                         sum[row][v]);
-  }
-}
-
-template <class Element> PanelFunction panelFunctionFor(int64_t rows) {
-  static constexpr PanelFunction avx512[] = {
-      multiplyAvx512<Element, 1>, multiplyAvx512<Element, 2>,
-      multiplyAvx512<Element, 3>, multiplyAvx512<Element, 4>};
-  static constexpr PanelFunction avx2[] = {
-      multiplyAvx2<Element, 1>, multiplyAvx2<Element, 2>,
-      multiplyAvx2<Element, 3>, multiplyAvx2<Element, 4>};
-  if (checkCpuFeatures("+avx512f").ok())
-    return avx512[rows - 1];
-  return checkCpuFeatures("+avx2,+fma").ok() ? avx2[rows - 1] : nullptr;
-}
-
-/// Null if this CPU lacks the instructions.
-PanelFunction panelFunction(uint32_t dtype, int64_t rows) {
-  return dtype == SINTER_BF16 ? panelFunctionFor<Bfloat>(rows)
-                              : panelFunctionFor<float>(rows);
-}
-#else
-PanelFunction panelFunction(uint32_t, int64_t) { return nullptr; }
-#endif
+/// The most rows of coded weights. With more, multiplying by float32 is faster.
+constexpr int64_t maxCodedRows = 16;
 
 int64_t elementBytes(uint32_t dtype) { return dtype == SINTER_BF16 ? 2 : 4; }
 
@@ -197,28 +69,26 @@ private:
   }
 };
 
+/// Weights in panels of 64 columns.
+struct PackedPanels {
+  PackedBytes bytes;
+  int64_t panelBytes;
+  PanelForm form;
+  /// For 1 to maxPanelRows rows.
+  std::array<PanelFunction, maxPanelRows> functions;
+};
+
+int64_t panelsOf(int64_t columns) {
+  return (columns + rowPanelColumns - 1) / rowPanelColumns;
+}
+
 class RowProductCall : public LibraryCall {
 public:
   RowProductCall(const sinter_command &command, const MatmulShape &shape,
-                 PanelFunction multiply)
+                 PackedPanels weights)
       : command_(command), params_(*command.matmul.params), shape_(shape),
-        multiply_(multiply), postOps_(params_.postOps, params_.numPostOps) {}
-
-  template <class Element> void pack(OneDnnContext &context, const Element *b) {
-    weights_ = context.packed.make(
-        static_cast<uint64_t>(panels() * panelBytes()), [&](uint8_t *bytes) {
-          auto *to = reinterpret_cast<Element *>(bytes);
-          for (int64_t panel = 0; panel < panels(); ++panel)
-            for (int64_t k = 0; k < shape_.k; ++k, to += panelColumns)
-              for (int64_t i = 0; i < panelColumns; ++i) {
-                const int64_t column = panel * panelColumns + i;
-                to[placeOf<Element>(i)] =
-                    column < shape_.n
-                        ? b[k * shape_.b.row + column * shape_.b.col]
-                        : Element();
-              }
-        });
-  }
+        weights_(std::move(weights)),
+        postOps_(params_.postOps, params_.numPostOps) {}
 
   uint64_t sharedBytes() const override { return 0; }
   /// Rows of A in float32.
@@ -233,10 +103,10 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    const int64_t grain = std::max<int64_t>(1, taskBytes / panelBytes());
-    context.pool->parallelFor(context.threads, panels(), grain,
+    const int64_t grain = std::max<int64_t>(1, taskBytes / weights_.panelBytes);
+    context.pool->parallelFor(context.threads, panelsOf(shape_.n), grain,
                               [&](int worker, int64_t begin, int64_t end) {
-                                const Rows rows = rowsOf(buffers, worker);
+                                const PanelRows rows = rowsOf(buffers, worker);
                                 for (int64_t panel = begin; panel < end;
                                      ++panel)
                                   runPanel(rows, buffers, panel);
@@ -245,22 +115,18 @@ public:
   }
 
   std::string description() const override {
+    const uint32_t bits = params_.weights.bits;
     return "product of " + std::to_string(shape_.m) +
-           (shape_.m == 1 ? " row" : " rows") + ", weights packed at load";
+           (shape_.m == 1 ? " row" : " rows") + ", " +
+           (bits ? std::to_string(bits) + "-bit " : std::string()) +
+           "weights packed at load";
   }
 
 private:
   /// The fewest bytes of weights that are worth another thread.
   static constexpr int64_t taskBytes = 128 * 1024;
 
-  int64_t panels() const {
-    return (shape_.n + panelColumns - 1) / panelColumns;
-  }
-  int64_t panelBytes() const {
-    return panelColumns * shape_.k * elementBytes(params_.dtype);
-  }
-
-  Rows rowsOf(void *const *buffers, int worker) const {
+  PanelRows rowsOf(void *const *buffers, int worker) const {
     auto *a = static_cast<uint8_t *>(buffers[shape_.transposed ? 1 : 0]);
     if (params_.dtype == SINTER_F32)
       return {reinterpret_cast<const float *>(a), shape_.a.row, shape_.a.col};
@@ -272,54 +138,91 @@ private:
     return {wide, shape_.k, 1};
   }
 
-  void runPanel(const Rows &rows, void *const *buffers, int64_t panel) const {
-    const int64_t first = panel * panelColumns,
-                  columns = std::min(panelColumns, shape_.n - first);
-    alignas(64) float sums[maxRows * panelColumns];
-    multiply_(rows, weights_.get() + panel * panelBytes(), shape_.k, sums);
-    const Block block{sums, shape_.m, columns, panelColumns, 1};
-    if (!postOps_.empty())
-      applyPostOps(buffers, block, first);
-    matrixAt(buffers[command_.numSlices - 1], first).write(block);
+  void runPanel(const PanelRows &rows, void *const *buffers,
+                int64_t panel) const {
+    const int64_t first = panel * rowPanelColumns,
+                  columns = std::min(rowPanelColumns, shape_.n - first);
+    const uint8_t *weights = weights_.bytes.get() + panel * weights_.panelBytes;
+    for (int64_t row = 0; row < shape_.m; row += maxPanelRows) {
+      const int64_t count = std::min(maxPanelRows, shape_.m - row);
+      alignas(64) float sums[maxPanelRows * rowPanelColumns];
+      weights_.functions[static_cast<size_t>(count - 1)](
+          {rows.data + row * rows.rowStride, rows.rowStride, rows.colStride},
+          weights, weights_.form, sums);
+      const Block block{sums, count, columns, rowPanelColumns, 1};
+      if (!postOps_.empty())
+        applyPostOps(buffers, block, row, first);
+      matrixAt(buffers[command_.numSlices - 1], row, first).write(block);
+    }
   }
 
-  void applyPostOps(void *const *buffers, const Block &block,
+  void applyPostOps(void *const *buffers, const Block &block, int64_t row,
                     int64_t first) const {
     std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
-    float values[SINTER_MAX_POST_OPS][maxRows * panelColumns];
+    float values[SINTER_MAX_POST_OPS][maxPanelRows * rowPanelColumns];
     for (size_t i = 0; i < postOps_.size(); ++i) {
       const sinter_post_op &op = postOps_[i];
       if (!readsOperand(op))
         continue;
-      Matrix operand = matrixAt(buffers[op.slice], first);
+      Matrix operand = matrixAt(buffers[op.slice], row, first);
       if (op.kind == SINTER_POST_BIAS) {
-        operand.data = static_cast<uint8_t *>(buffers[op.slice]);
-        if (!shape_.transposed)
-          operand.data += first * elementBytes(params_.outDtype);
+        operand.data =
+            static_cast<uint8_t *>(buffers[op.slice]) +
+            (shape_.transposed ? row : first) * elementBytes(params_.outDtype);
         operand.rowStride = shape_.transposed;
         operand.colStride = !shape_.transposed;
       }
-      operand.read({values[i], block.rows, block.cols, panelColumns, 1});
-      operands[i] = {values[i], panelColumns, 1};
+      operand.read({values[i], block.rows, block.cols, rowPanelColumns, 1});
+      operands[i] = {values[i], rowPanelColumns, 1};
     }
     cpu::applyPostOps(postOps_, block, operands.data());
   }
 
-  /// The result, or an operand that is added to it, from column `first` on.
-  Matrix matrixAt(void *buffer, int64_t first) const {
+  /// The result, or an operand that is added to it, from `row` and column
+  /// `first` on.
+  Matrix matrixAt(void *buffer, int64_t row, int64_t first) const {
     return {static_cast<uint8_t *>(buffer) +
-                first * shape_.c.col * elementBytes(params_.outDtype),
+                (row * shape_.c.row + first * shape_.c.col) *
+                    elementBytes(params_.outDtype),
             params_.outDtype, shape_.c.row, shape_.c.col};
   }
 
   const sinter_command &command_;
   const sinter_matmul &params_;
   const MatmulShape shape_;
-  const PanelFunction multiply_;
+  const PackedPanels weights_;
   const std::span<const sinter_post_op> postOps_;
-  PackedBytes weights_;
   Scratch scratch_;
 };
+
+template <class Element>
+void packPlain(const MatmulShape &shape, uint32_t dtype, const Element *b,
+               uint8_t *bytes) {
+  auto *to = reinterpret_cast<Element *>(bytes);
+  for (int64_t panel = 0; panel < panelsOf(shape.n); ++panel)
+    for (int64_t k = 0; k < shape.k; ++k, to += rowPanelColumns)
+      for (int64_t i = 0; i < rowPanelColumns; ++i) {
+        const int64_t column = panel * rowPanelColumns + i;
+        to[plain_panels::placeOf(dtype, i)] =
+            column < shape.n ? b[k * shape.b.row + column * shape.b.col]
+                             : Element();
+      }
+}
+
+/// `functionOf(rows)` for all numbers of rows.
+template <class FunctionOf>
+std::array<PanelFunction, maxPanelRows> functionsFor(FunctionOf functionOf) {
+  std::array<PanelFunction, maxPanelRows> functions;
+  for (int64_t rows = 1; rows <= maxPanelRows; ++rows)
+    functions[static_cast<size_t>(rows - 1)] = functionOf(rows);
+  return functions;
+}
+
+LibraryCallResult makeCall(const sinter_command &command,
+                           const MatmulShape &shape, PackedPanels weights) {
+  return std::unique_ptr<LibraryCall>(
+      std::make_unique<RowProductCall>(command, shape, std::move(weights)));
+}
 
 } // namespace
 
@@ -334,17 +237,55 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
   if (!isSameType && (isFloat || params.outDtype != SINTER_F32))
     return std::unique_ptr<LibraryCall>();
   const MatmulShape shape = MatmulShape::simplify(params);
-  if (shape.empty() || shape.k == 0 || shape.batchRank > 0 || shape.m > maxRows)
+  if (shape.empty() || shape.k == 0 || shape.batchRank > 0 ||
+      shape.m > maxPanelRows)
     return std::unique_ptr<LibraryCall>();
   const float *b =
       constantAddress(command.slices[shape.transposed ? 0 : 1], constants);
-  PanelFunction multiply = b ? panelFunction(params.dtype, shape.m) : nullptr;
-  if (!multiply)
+  const RowUnit unit = rowUnit();
+  if (!b || unit == RowUnit::None)
     return std::unique_ptr<LibraryCall>();
-  auto call = std::make_unique<RowProductCall>(command, shape, multiply);
-  if (params.dtype == SINTER_BF16)
-    call->pack(context, reinterpret_cast<const Bfloat *>(b));
-  else
-    call->pack(context, b);
-  return std::unique_ptr<LibraryCall>(std::move(call));
+  const int64_t bytes = rowPanelColumns * shape.k * elementBytes(params.dtype);
+  PackedBytes packed = context.packed.make(
+      static_cast<uint64_t>(panelsOf(shape.n) * bytes), [&](uint8_t *to) {
+        if (isFloat)
+          packPlain(shape, params.dtype, b, to);
+        else
+          packPlain(shape, params.dtype, reinterpret_cast<const Bfloat *>(b),
+                    to);
+      });
+  return makeCall(command, shape,
+                  {std::move(packed),
+                   bytes,
+                   {shape.k, 0, 0},
+                   functionsFor([&](int64_t rows) {
+                     return plain_panels::function(unit, params.dtype, rows);
+                   })});
+}
+
+LibraryCallResult
+sinter::cpu::prepareCodedRowProduct(OneDnnContext &context,
+                                    const sinter_command &command,
+                                    const coded_panels::Source &source) {
+  MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
+  if (shape.transposed) // B has the weights
+    shape.transpose();
+  if (shape.empty() || shape.k == 0)
+    return std::unique_ptr<LibraryCall>();
+  const RowUnit unit = rowUnit();
+  if (shape.m > maxCodedRows || unit == RowUnit::None)
+    return std::unique_ptr<LibraryCall>();
+  const int64_t bytes =
+      coded_panels::bytes(source.weights, source.dtype, shape.k);
+  PackedBytes packed = context.packed.make(
+      static_cast<uint64_t>(panelsOf(shape.n) * bytes), [&](uint8_t *to) {
+        for (int64_t panel = 0; panel < panelsOf(shape.n); ++panel)
+          coded_panels::pack(source, panel, to + panel * bytes);
+      });
+  return makeCall(command, shape,
+                  {std::move(packed), bytes, coded_panels::form(source),
+                   functionsFor([&](int64_t rows) {
+                     return coded_panels::function(unit, source.weights,
+                                                   source.dtype, rows);
+                   })});
 }

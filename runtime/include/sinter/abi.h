@@ -20,7 +20,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 6                     /* another major is refused */
-#define SINTER_ABI_MINOR 0
+#define SINTER_ABI_MINOR 1
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -174,10 +174,26 @@ typedef struct sinter_post_op {
   float beta;
 } sinter_post_op;
 
+/* Constant weights as integers of 4 or 8 bits, with a scale and a zero point
+ * for each `block` of rows of a column:
+ *   B[k,n] = (code[k,n] - zero[k / block, n]) * scale[k / block, n]
+ * Scales and zero points are dense fp32 [K / block, N]. Codes of 4 bits, all
+ * >= 0, are U8 [K / 2, N]: the low half of a byte is that of an even k, the
+ * high half that of the next one. */
+typedef struct sinter_coded_weights {
+  uint32_t bits;          /* 4 or 8; 0: B is no codes, the rest is zero */
+  uint32_t scales, zeros; /* slices that are read; 0: one number for all */
+  float scale, zero;      /* this number */
+  uint32_t reserved;
+  int64_t block; /* divides K; even for 4 bits */
+} sinter_coded_weights;
+
 /* C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops.
- * Slices: 0 = A, 1 = B, 2.. = operands of post-ops (those that are written
- * after those that are only read), last = C.
- * Strides are in elements; a batch stride of 0 broadcasts. */
+ * Slices: 0 = A, 1 = B, 2.. = operands of post-ops and of coded weights (those
+ * that are written after those that are only read), last = C.
+ * Strides are in elements; a batch stride of 0 broadcasts. Coded weights are
+ * for fp32 without batch, with strides n and 1 of B: those of the weights, not
+ * of the codes. */
 typedef struct sinter_matmul {
   uint32_t dtype;     /* of A and, if its call says no other, B */
   uint32_t outDtype;  /* of C and of post-ops' operands */
@@ -189,6 +205,7 @@ typedef struct sinter_matmul {
   int64_t bBatchStrides[SINTER_MAX_BATCH_DIMS], bStrideK, bStrideN;
   int64_t cBatchStrides[SINTER_MAX_BATCH_DIMS], cStrideM, cStrideN;
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
+  sinter_coded_weights weights;
 } sinter_matmul;
 
 typedef enum sinter_conv_direction {
@@ -276,7 +293,8 @@ typedef struct sinter_matmul_call {
   const sinter_matmul *params;
   uint32_t byLoops;
   uint32_t dtypeOfB; /* 0: that of A. Else A is U8 or I8, B the other of these,
-                        and C I32, or post-ops have DEQUANTIZE */
+                        and C I32, or post-ops have DEQUANTIZE; or B are the
+                        codes, U8 or I8, of coded weights */
 } sinter_matmul_call;
 
 typedef struct sinter_conv_call {

@@ -25,7 +25,7 @@ ROWS = 128
 # bits, block, weights of a row, zero points, shape of x before its last dimension
 PACKED = {"four": (4, 32, 160, None, (1,)), "four-zeros": (4, 32, 128, "each", (1, 2)),
           "four-wide": (4, 128, 256, "each", (1,)), "four-small": (4, 16, 144, None, (2,)),
-          "eight": (8, 32, 128, None, (1,)), "eight-zeros": (8, 64, 192, "each", (2,)),
+          "eight": (8, 32, 128, None, (3, 5)), "eight-zeros": (8, 64, 192, "each", (2,)),
           "two": (2, 64, 128, "each", (1,))}
 # The axis of the scales of a [K, N] matrix, block size (0: none), type, zero points.
 LINEAR = {"channels": (1, 0, I8, False), "channels-zeros": (1, 0, U8, True),
