@@ -43,6 +43,28 @@ int64_t blockBytes(const sinter_coded_weights &weights, uint32_t dtype) {
          rowPanelColumns * weights.block * weights.bits / 8;
 }
 
+/// Writes the codes of one block of a panel. A byte of two 4-bit codes is byte
+/// i / 16 of word i % 16.
+void packCodes(const coded_panels::Source &source, int64_t block, int64_t first,
+               int64_t columns, uint8_t *to) {
+  const sinter_coded_weights &weights = source.weights;
+  const bool areHalves = weights.bits == 4;
+  const int64_t lines = areHalves ? weights.block / 2 : weights.block;
+  const auto flip =
+      static_cast<uint8_t>(offsetOf(weights, source.dtype)); // 128 or 0
+  const uint8_t *from = source.codes + block * lines * source.columns + first;
+  for (int64_t line = 0; line < lines; ++line) {
+    if (areHalves)
+      for (int64_t i = 0; i < columns; ++i)
+        to[i % 16 * 4 + i / 16] = from[i];
+    else
+      for (int64_t i = 0; i < columns; ++i)
+        to[i] = from[i] ^ flip;
+    from += source.columns;
+    to += rowPanelColumns;
+  }
+}
+
 } // namespace
 
 bool coded_panels::hasZeros(const sinter_coded_weights &weights,
@@ -86,20 +108,8 @@ void coded_panels::pack(const Source &source, int64_t panel, uint8_t *to) {
         zeros[i] = (source.zeros ? source.zeros[at] : weights.zero) -
                    static_cast<float>(offset);
     }
-    uint8_t *codes = to + headBytes * (withZeros ? 2 : 1);
-    for (int64_t k = 0; k < weights.block; ++k)
-      for (int64_t i = 0; i < columns; ++i) {
-        const int64_t code =
-            codeAt(source, block * weights.block + k, first + i) - offset;
-        if (weights.bits == 8) {
-          codes[k * rowPanelColumns + i] = static_cast<uint8_t>(code);
-          continue;
-        }
-        // Code 2 v + k % 2 of word i % 16, with v = i / 16.
-        const int64_t place = i / 16 * 2 + k % 2;
-        codes[k / 2 * rowPanelColumns + i % 16 * 4 + place / 2] |=
-            static_cast<uint8_t>(code << place % 2 * 4);
-      }
+    packCodes(source, block, first, columns,
+              to + headBytes * (withZeros ? 2 : 1));
     to += blockBytes(weights, source.dtype);
   }
 }
