@@ -364,7 +364,7 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
       shape.m < fewest || shape.n < fewest || shape.c.col != 1)
     return std::unique_ptr<LibraryCall>();
   const float *constantB =
-      shape.batchRank == 0
+      shape.sharesB()
           ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
           : nullptr;
   // Rows of a transposed B are read in place as those of A: for a few rows of A
