@@ -327,6 +327,28 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
                                        elementAlignment(memory));
 }
 
+void ElementEmitter::fetchAhead(RankedTensorType type, Value pointer,
+                                ArrayRef<Index> index, unsigned loop,
+                                int64_t steps) {
+  constexpr int64_t lineBytes = 64;
+  Index offset = linearOffset(type, index);
+  int64_t step = offset.coefficient(loop);
+  if (!isContiguous(offset, laneLoop) || step <= laneCount)
+    return;
+  Type memory = storageType(type.getElementType());
+  int64_t bytes = laneCount * elementAlignment(memory), lanesBefore = laneCount;
+  laneCount = 1;
+  Value at = address(type, pointer, offset.plus(steps * step));
+  laneCount = lanesBefore;
+  for (int64_t line = 0; line < bytes; line += lineBytes)
+    builder.create<LLVM::Prefetch>(
+        loc,
+        builder.create<LLVM::GEPOp>(
+            loc, at.getType(), builder.getI8Type(), at,
+            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(line)}),
+        /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
+
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//

@@ -19,6 +19,7 @@
 
 #include "ir/Kernel.h"
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -114,6 +115,11 @@ public:
     reducedLaneLoop = loop;
     laneReducer = reducer;
   }
+  /// Calls `visit` in the innermost loop of each reduction, after the element
+  /// is emitted and in its frame. Null: nothing.
+  void setStepVisitor(std::function<void(ir::ReduceOp)> visit) {
+    visitStep = std::move(visit);
+  }
   /// `keeper` sees all reads of memory.
   void setRowKeeper(RowKeeper *keeper) { rowKeeper = keeper; }
   /// `step` threads share an arg_reduce: each examines every `step`-th element
@@ -174,6 +180,19 @@ public:
   /// `type`.
   void store(mlir::Value value, mlir::RankedTensorType type,
              mlir::Value pointer, llvm::ArrayRef<Index> index);
+
+  /// Asks the CPU to fetch what all lanes read or write `steps` steps of `loop`
+  /// later at `index` of a dense tensor of `type`; also beyond its end. Nothing
+  /// if lanes are not contiguous, or if a step moves by no more than the lanes:
+  /// then hardware fetches ahead.
+  void fetchAhead(mlir::RankedTensorType type, mlir::Value pointer,
+                  llvm::ArrayRef<Index> index, unsigned loop, int64_t steps);
+  /// The same for a tensor that has a buffer.
+  void fetchAhead(mlir::Value tensor, llvm::ArrayRef<Index> index,
+                  unsigned loop, int64_t steps) {
+    fetchAhead(ir::tensorType(tensor), buffers.lookup(tensor), index, loop,
+               steps);
+  }
 
   /// `value` as a vector of all lanes if there are several lanes.
   mlir::Value splat(mlir::Value value);
@@ -287,6 +306,7 @@ private:
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   LaneReducer *laneReducer = nullptr;
+  std::function<void(ir::ReduceOp)> visitStep;
   RowKeeper *rowKeeper = nullptr;
   mlir::Value argFirst; // null: 0
   int64_t argStep = 1;

@@ -178,8 +178,12 @@ Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
 
 Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input,
                                  unsigned level) {
-  if (level == domain.reduced.size())
-    return splat(element(op.getX(), input));
+  if (level == domain.reduced.size()) {
+    Value x = splat(element(op.getX(), input));
+    if (visitStep)
+      visitStep(op);
+    return x;
+  }
   unsigned loop = domain.reduced[level];
   int64_t size = domain.sizes[loop];
   Type elementType = op.getType().getElementType();

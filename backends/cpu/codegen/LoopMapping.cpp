@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -207,20 +208,89 @@ void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
     forLoop(emitter, at, end, 1, laneLoop, [&] { emitRow(emitter); });
 }
 
+namespace {
+/// What is computed in the body for some values, the values included.
+class Sources {
+public:
+  explicit Sources(ArrayRef<Value> values) {
+    SmallVector<Value> work(values);
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (!seen.insert(value))
+        continue;
+      if (Operation *def = value.getDefiningOp())
+        llvm::append_range(work, def->getOperands());
+    }
+  }
+  bool haveReduction() const {
+    return llvm::any_of(seen, [](Value value) {
+      Operation *def = value.getDefiningOp();
+      return def && ir::isReduction(def);
+    });
+  }
+  bool contain(Value value) const { return seen.contains(value); }
+
+private:
+  llvm::SmallSetVector<Value, 16> seen;
+};
+} // namespace
+
 /// One step of the kept loops: reductions first, then results over the reduced
 /// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
   SmallVector<Root *> overAll, ofRow;
   for (Root &root : nest.roots)
     (nest.isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
+  SmallVector<Operation *> reductions;
   for (Operation &op : nest.body)
-    if (isa<ir::ReduceOp, ir::ArgReduceOp>(op))
-      if (auto it = nest.indices.find(op.getResult(0));
-          it != nest.indices.end())
-        emitter.element(op.getResult(0), it->second);
-  if (!overAll.empty())
+    if (isa<ir::ReduceOp, ir::ArgReduceOp>(op) &&
+        nest.indices.contains(op.getResult(0)))
+      reductions.push_back(&op);
+  // What is stored over all loops and needs no reduction is computed and stored
+  // in the loops of the last one.
+  SmallVector<Value> stored =
+      llvm::map_to_vector(overAll, [](Root *root) { return root->value; });
+  bool isLaneKept = laneLoop == ~0u || !domain.isReduced(laneLoop);
+  bool isTogether = isLaneKept && !overAll.empty() && !reductions.empty() &&
+                    isa<ir::ReduceOp>(reductions.back()) &&
+                    !Sources(stored).haveReduction();
+  bool isStored = false;
+  if (isLaneKept)
+    emitter.setStepVisitor([&](ir::ReduceOp op) {
+      bool stores = isTogether && op == reductions.back();
+      fetchAhead(emitter, op, stores ? ArrayRef(overAll) : ArrayRef<Root *>());
+      if (!stores)
+        return;
+      storeAll(emitter, overAll);
+      isStored = true;
+    });
+  for (Operation *op : reductions)
+    emitter.element(op->getResult(0),
+                    nest.indices.find(op->getResult(0))->second);
+  emitter.setStepVisitor(nullptr);
+  if (!overAll.empty() && !isStored)
     emitColumns(emitter, 0, overAll);
   storeAll(emitter, ofRow);
+}
+
+/// Rows that are far apart are fetched ahead: the hardware sees no pattern in
+/// them.
+void LoopNest::fetchAhead(ElementEmitter &emitter, ir::ReduceOp op,
+                          ArrayRef<Root *> results) {
+  constexpr int64_t steps = 16;
+  unsigned loop = domain.reduced.back();
+  if (laneCount == 1 || domain.sizes[loop] < 2 * steps)
+    return;
+  SmallVector<Value> values{op.getX()};
+  for (Root *root : results) {
+    values.push_back(root->value);
+    emitter.fetchAhead(root->type, root->pointer, root->write, loop, steps);
+  }
+  Sources sources(values);
+  for (BlockArgument argument : nest.arguments)
+    if (auto it = nest.indices.find(argument);
+        it != nest.indices.end() && sources.contain(argument))
+      emitter.fetchAhead(argument, it->second, loop, steps);
 }
 
 void LoopNest::emitColumns(ElementEmitter &emitter, unsigned level,
