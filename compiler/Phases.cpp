@@ -177,6 +177,8 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   if (context.target.traits().hasTensorCores)
     pm.addPass(passes::createFoldConstants());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
+  if (isForHost(context))
+    pm.addNestedPass<mlir::func::FuncOp>(passes::createTransposeScanWeights());
   // A limit on memory matters more than time.
   if (!context.options.memoryLimitBytes)
     pm.addPass(passes::createKeepRounded(&context.target, context.devices));

@@ -67,6 +67,15 @@ def MergeContractions : Pass<"sinter-merge-contractions", "::mlir::func::FuncOp"
   }];
 }
 
+def TransposeScanWeights : Pass<"sinter-transpose-scan-weights", "::mlir::func::FuncOp"> {
+  let summary = "Transpose weights that the trips of a scan multiply a few rows by";
+  let description = [{
+    A whole operand of a scan of 4 trips or more that its body contracts along the last dimension, in products of 5 to 28
+    rows, is transposed before the scan; the products contract the first dimension. Constants stay as they are.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
   let summary = "Move casts between 16-bit floats and float32 next to the ops that compute";
   let description = [{
