@@ -68,6 +68,12 @@ public:
                         Found found) = 0;
 };
 
+/// A reduction whose operand is read at `input`.
+struct Reduction {
+  ir::ReduceOp op;
+  IndexVector input;
+};
+
 class ElementEmitter {
 public:
   /// Emits code with `builder`; the caller moves its insertion point into the
@@ -115,11 +121,18 @@ public:
     reducedLaneLoop = loop;
     laneReducer = reducer;
   }
-  /// Calls `visit` in the innermost loop of each reduction, after the element
-  /// is emitted and in its frame. Null: nothing.
-  void setStepVisitor(std::function<void(ir::ReduceOp)> visit) {
+  /// Calls `visit` in the innermost loop of reductions, after their elements
+  /// are emitted and in their frame. Null: nothing.
+  void setStepVisitor(std::function<void(llvm::ArrayRef<Reduction>)> visit) {
     visitStep = std::move(visit);
   }
+  /// Whether `op` is computed by loops: a sum of elements that are all zero
+  /// except one may be a single read.
+  static bool needsLoop(ir::ReduceOp op);
+  /// Emits the results of `ops`, in the current frame, by the same loops; none
+  /// of them may need another. Each has the bits that it has alone. Reductions
+  /// must not have lanes.
+  void reduceTogether(llvm::ArrayRef<std::pair<ir::ReduceOp, IndexVector>> ops);
   /// `keeper` sees all reads of memory.
   void setRowKeeper(RowKeeper *keeper) { rowKeeper = keeper; }
   /// `step` threads share an arg_reduce: each examines every `step`-th element
@@ -137,7 +150,7 @@ public:
   /// operand's element, or the result of the inner loops.
   mlir::Value reducedElement(ir::ReduceOp op, llvm::ArrayRef<Index> input,
                              unsigned level) {
-    return reduceNest(op, input, level + 1);
+    return reduceNest({{op, IndexVector(input)}}, level + 1).front();
   }
 
   /// The combination of steps [lower, upper) of the reduced loop number
@@ -145,8 +158,9 @@ public:
   mlir::Value reduceSteps(ir::ReduceOp op, llvm::ArrayRef<Index> input,
                           unsigned level, mlir::Value lower,
                           mlir::Value upper) {
-    return reduceRange(op, input, level, lower, upper, 1,
-                       identity(op.getKind(), op.getType().getElementType()));
+    return reduceRange({{op, IndexVector(input)}}, level, lower, upper, 1,
+                       identity(op.getKind(), op.getType().getElementType()))
+        .front();
   }
 
   /// Memory is read only if `condition` (i1; null: always) holds; otherwise it
@@ -279,8 +293,8 @@ private:
   mlir::Value emitArgReduce(ir::ArgReduceOp op, llvm::ArrayRef<Index> index);
   mlir::Value emitReduceWindow(ir::ReduceWindowOp op,
                                llvm::ArrayRef<Index> index);
-  mlir::Value reduceNest(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
-                         unsigned level);
+  llvm::SmallVector<mlir::Value> reduceNest(llvm::ArrayRef<Reduction> all,
+                                            unsigned level);
   mlir::Value reduceLanes(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
                           unsigned level);
   mlir::Value reduceLastPass(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
@@ -288,12 +302,16 @@ private:
   unsigned alignmentOf(mlir::Type memory, const Index &offset);
   mlir::Value laneMask();
   mlir::Value constantZero(mlir::Type type);
-  mlir::Value reduceRange(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
-                          unsigned level, mlir::Value lower, mlir::Value upper,
-                          int64_t step, mlir::Value start);
-  mlir::Value reduceLoop(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
-                         unsigned level, int64_t lower, int64_t upper,
-                         int64_t step, mlir::Value start);
+  /// `start` has a value for each reduction.
+  llvm::SmallVector<mlir::Value> reduceRange(llvm::ArrayRef<Reduction> all,
+                                             unsigned level, mlir::Value lower,
+                                             mlir::Value upper, int64_t step,
+                                             mlir::ValueRange start);
+  llvm::SmallVector<mlir::Value> reduceLoop(llvm::ArrayRef<Reduction> all,
+                                            unsigned level);
+  llvm::SmallVector<mlir::Value> combineAll(llvm::ArrayRef<Reduction> all,
+                                            mlir::ValueRange a,
+                                            mlir::ValueRange b);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> elements;
@@ -306,7 +324,7 @@ private:
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   LaneReducer *laneReducer = nullptr;
-  std::function<void(ir::ReduceOp)> visitStep;
+  std::function<void(llvm::ArrayRef<Reduction>)> visitStep;
   RowKeeper *rowKeeper = nullptr;
   mlir::Value argFirst; // null: 0
   int64_t argStep = 1;

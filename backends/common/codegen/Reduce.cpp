@@ -165,35 +165,54 @@ Value ElementEmitter::emitOnlyElement(ir::ReduceOp op, IndexVector input,
   return select(isInside, sum, none);
 }
 
-Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
-  IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
-  if (op.getKind() == ir::ReduceKind::sum && op.getDims().size() == 1) {
-    int64_t dim = op.getDims().front();
-    if (Value position = onlyPosition(op.getX(), dim);
-        position && (!laneReducer || laneReducer->readOfOther()))
-      return emitOnlyElement(op, input, dim, position);
-  }
-  return reduceNest(op, input, 0);
+/// The same for the operand of `op`; null also if `op` is no sum over one
+/// dimension.
+static Value onlyPosition(ir::ReduceOp op) {
+  return op.getKind() == ir::ReduceKind::sum && op.getDims().size() == 1
+             ? onlyPosition(op.getX(), op.getDims().front())
+             : Value();
 }
 
-Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input,
-                                 unsigned level) {
+bool ElementEmitter::needsLoop(ir::ReduceOp op) { return !onlyPosition(op); }
+
+Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
+  IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  if (Value position = onlyPosition(op);
+      position && (!laneReducer || laneReducer->readOfOther()))
+    return emitOnlyElement(op, input, op.getDims().front(), position);
+  return reduceNest({{op, input}}, 0).front();
+}
+
+void ElementEmitter::reduceTogether(
+    ArrayRef<std::pair<ir::ReduceOp, IndexVector>> ops) {
+  SmallVector<Reduction> all;
+  for (auto [op, index] : ops)
+    all.push_back(
+        {op, *ir::mapIndex(op->getOpOperand(0), index, domain.reduced)});
+  SmallVector<Value> values = reduceNest(all, 0);
+  for (auto [each, value] : llvm::zip_equal(ops, values)) {
+    auto [op, index] = each;
+    setElementAt(op.getResult(), index, value);
+  }
+}
+
+SmallVector<Value> ElementEmitter::reduceNest(ArrayRef<Reduction> all,
+                                              unsigned level) {
   if (level == domain.reduced.size()) {
-    Value x = splat(element(op.getX(), input));
+    SmallVector<Value> elements;
+    for (auto [op, input] : all)
+      elements.push_back(splat(element(op.getX(), input)));
     if (visitStep)
-      visitStep(op);
-    return x;
+      visitStep(all);
+    return elements;
   }
   unsigned loop = domain.reduced[level];
-  int64_t size = domain.sizes[loop];
-  Type elementType = op.getType().getElementType();
-  auto start = [&] { return splat(identity(op.getKind(), elementType)); };
-  if (loop == reducedLaneLoop && laneReducer)
-    return laneReducer->reduce(*this, op, input, level);
-  if (loop != reducedLaneLoop || reducedLaneCount == 1)
-    return reduceLoop(op, input, level, 0, size, 1, start());
-
-  return reduceLanes(op, input, level);
+  if (loop != reducedLaneLoop || (!laneReducer && reducedLaneCount == 1))
+    return reduceLoop(all, level);
+  assert(all.size() == 1 && "reductions with lanes are emitted one by one");
+  const Reduction &only = all.front();
+  return {laneReducer ? laneReducer->reduce(*this, only.op, only.input, level)
+                      : reduceLanes(only.op, only.input, level)};
 }
 
 Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
@@ -207,11 +226,15 @@ Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
   auto number = [&](int64_t value) { return constantInt(i64, value); };
   setLanes(loop, lanes);
   Value sum;
+  auto range = [&](Value from, Value to, Value before) {
+    return reduceRange({{op, IndexVector(input)}}, level, from, to, lanes,
+                       before)
+        .front();
+  };
   // Whole chunks; the first one is separate.
   int64_t chunked = size - size % chunk;
   if (chunked > 0)
-    sum =
-        reduceRange(op, input, level, number(0), number(chunk), lanes, start());
+    sum = range(number(0), number(chunk), start());
   if (chunked > chunk) {
     auto chunks = builder.create<scf::ForOp>(
         loc, number(chunk), number(chunked), number(chunk), ValueRange{sum});
@@ -219,7 +242,7 @@ Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
     builder.setInsertionPointToStart(chunks.getBody());
     Value from = chunks.getInductionVar();
     Value to = builder.create<arith::AddIOp>(loc, from, number(chunk));
-    Value partial = reduceRange(op, input, level, from, to, lanes, start());
+    Value partial = range(from, to, start());
     builder.create<scf::YieldOp>(loc,
                                  combine(op.getKind(), elementType,
                                          chunks.getRegionIterArg(0), partial));
@@ -231,8 +254,7 @@ Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
     int64_t whole = size - size % lanes;
     Value partial = start();
     if (chunked < whole)
-      partial = reduceRange(op, input, level, number(chunked), number(whole),
-                            lanes, partial);
+      partial = range(number(chunked), number(whole), partial);
     if (whole < size)
       partial = reduceLastPass(op, input, level, whole, partial);
     sum = sum ? combine(op.getKind(), elementType, sum, partial) : partial;
@@ -253,7 +275,7 @@ Value ElementEmitter::reduceLastPass(ir::ReduceOp op, ArrayRef<Index> input,
   setLoop(loop, constantInt(builder.getI64Type(), from));
   setLanes(loop, width);
   activeLanes = rest;
-  Value x = reduceNest(op, input, level + 1);
+  Value x = reduceNest({{op, IndexVector(input)}}, level + 1).front();
   if (width > 1) {
     Value none = splat(identity(op.getKind(), elementType));
     x = builder.create<arith::SelectOp>(loc, laneMask(), splat(x), none);
@@ -280,33 +302,47 @@ Value ElementEmitter::reduceLastPass(ir::ReduceOp op, ArrayRef<Index> input,
       loc, head, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
 }
 
-Value ElementEmitter::reduceLoop(ir::ReduceOp op, ArrayRef<Index> input,
-                                 unsigned level, int64_t lower, int64_t upper,
-                                 int64_t step, Value start) {
-  Type i64 = builder.getI64Type();
-  Value first = constantInt(i64, lower), last = constantInt(i64, upper);
-  int64_t chunk = kChunkSteps * step;
-  if (upper - lower <= 2 * chunk)
-    return reduceRange(op, input, level, first, last, step, start);
+SmallVector<Value> ElementEmitter::combineAll(ArrayRef<Reduction> all,
+                                              ValueRange a, ValueRange b) {
+  SmallVector<Value> sums;
+  for (auto [each, x, y] : llvm::zip_equal(all, a, b)) {
+    ir::ReduceOp op = each.op;
+    sums.push_back(combine(op.getKind(), op.getType().getElementType(), x, y));
+  }
+  return sums;
+}
 
-  auto chunks = builder.create<scf::ForOp>(loc, first, last,
-                                           constantInt(i64, chunk), start);
+SmallVector<Value> ElementEmitter::reduceLoop(ArrayRef<Reduction> all,
+                                              unsigned level) {
+  Type i64 = builder.getI64Type();
+  int64_t size = domain.sizes[domain.reduced[level]];
+  SmallVector<Value> start;
+  for (auto [op, input] : all)
+    start.push_back(
+        splat(identity(op.getKind(), op.getType().getElementType())));
+  Value first = constantInt(i64, 0), last = constantInt(i64, size);
+  if (size <= 2 * kChunkSteps)
+    return reduceRange(all, level, first, last, 1, start);
+
+  auto chunks = builder.create<scf::ForOp>(
+      loc, first, last, constantInt(i64, kChunkSteps), start);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(chunks.getBody());
   Value from = chunks.getInductionVar();
   Value to = builder.create<arith::MinSIOp>(
-      loc, builder.create<arith::AddIOp>(loc, from, constantInt(i64, chunk)),
+      loc,
+      builder.create<arith::AddIOp>(loc, from, constantInt(i64, kChunkSteps)),
       last);
-  Value partial = reduceRange(op, input, level, from, to, step, start);
-  Value sum = combine(op.getKind(), op.getType().getElementType(),
-                      chunks.getRegionIterArg(0), partial);
-  builder.create<scf::YieldOp>(loc, sum);
-  return chunks.getResult(0);
+  SmallVector<Value> partial = reduceRange(all, level, from, to, 1, start);
+  builder.create<scf::YieldOp>(
+      loc, combineAll(all, chunks.getRegionIterArgs(), partial));
+  return chunks.getResults();
 }
 
-Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input,
-                                  unsigned level, Value lower, Value upper,
-                                  int64_t step, Value start) {
+SmallVector<Value> ElementEmitter::reduceRange(ArrayRef<Reduction> all,
+                                               unsigned level, Value lower,
+                                               Value upper, int64_t step,
+                                               ValueRange start) {
   auto loop = builder.create<scf::ForOp>(
       loc, lower, upper, constantInt(builder.getI64Type(), step), start);
   OpBuilder::InsertionGuard guard(builder);
@@ -315,13 +351,12 @@ Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input,
   Value before = loopValues.lookup(number);
   pushFrame();
   setLoop(number, loop.getInductionVar());
-  Value x = reduceNest(op, input, level + 1);
+  SmallVector<Value> elements = reduceNest(all, level + 1);
   popFrame();
   setLoop(number, before);
-  Value sum = combine(op.getKind(), op.getType().getElementType(),
-                      loop.getRegionIterArg(0), x);
-  builder.create<scf::YieldOp>(loc, sum);
-  return loop.getResult(0);
+  builder.create<scf::YieldOp>(
+      loc, combineAll(all, loop.getRegionIterArgs(), elements));
+  return loop.getResults();
 }
 
 Value ElementEmitter::isBeyond(ir::ArgReduceOp op, Value x, Value y) {

@@ -235,6 +235,32 @@ private:
 };
 } // namespace
 
+/// Runs of `reductions` that one loop nest may compute: without lanes, and none
+/// needs another of its run.
+static SmallVector<ArrayRef<Operation *>>
+groupsOf(ArrayRef<Operation *> reductions, bool isLaneKept) {
+  auto mayShare = [&](Operation *op) {
+    auto reduce = dyn_cast<ir::ReduceOp>(op);
+    return isLaneKept && reduce && ElementEmitter::needsLoop(reduce);
+  };
+  SmallVector<ArrayRef<Operation *>> groups;
+  while (!reductions.empty()) {
+    size_t count = 1;
+    while (count < reductions.size() && mayShare(reductions.front()) &&
+           mayShare(reductions[count])) {
+      Sources sources(reductions[count]->getOperand(0));
+      if (llvm::any_of(reductions.take_front(count), [&](Operation *op) {
+            return sources.contain(op->getResult(0));
+          }))
+        break;
+      ++count;
+    }
+    groups.push_back(reductions.take_front(count));
+    reductions = reductions.drop_front(count);
+  }
+  return groups;
+}
+
 /// One step of the kept loops: reductions first, then results over the reduced
 /// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
@@ -256,17 +282,26 @@ void LoopNest::emitRow(ElementEmitter &emitter) {
                     !Sources(stored).haveReduction();
   bool isStored = false;
   if (isLaneKept)
-    emitter.setStepVisitor([&](ir::ReduceOp op) {
-      bool stores = isTogether && op == reductions.back();
-      fetchAhead(emitter, op, stores ? ArrayRef(overAll) : ArrayRef<Root *>());
+    emitter.setStepVisitor([&](ArrayRef<codegen::Reduction> all) {
+      bool stores = isTogether && all.back().op == reductions.back();
+      fetchAhead(emitter, all, stores ? ArrayRef(overAll) : ArrayRef<Root *>());
       if (!stores)
         return;
       storeAll(emitter, overAll);
       isStored = true;
     });
-  for (Operation *op : reductions)
-    emitter.element(op->getResult(0),
-                    nest.indices.find(op->getResult(0))->second);
+  for (ArrayRef<Operation *> group : groupsOf(reductions, isLaneKept)) {
+    SmallVector<std::pair<ir::ReduceOp, ir::IndexVector>> together;
+    if (group.size() > 1)
+      for (Operation *op : group)
+        together.emplace_back(cast<ir::ReduceOp>(op),
+                              nest.indices.find(op->getResult(0))->second);
+    if (group.size() > 1)
+      emitter.reduceTogether(together);
+    else
+      emitter.element(group.front()->getResult(0),
+                      nest.indices.find(group.front()->getResult(0))->second);
+  }
   emitter.setStepVisitor(nullptr);
   if (!overAll.empty() && !isStored)
     emitColumns(emitter, 0, overAll);
@@ -275,13 +310,16 @@ void LoopNest::emitRow(ElementEmitter &emitter) {
 
 /// Rows that are far apart are fetched ahead: the hardware sees no pattern in
 /// them.
-void LoopNest::fetchAhead(ElementEmitter &emitter, ir::ReduceOp op,
+void LoopNest::fetchAhead(ElementEmitter &emitter,
+                          ArrayRef<codegen::Reduction> all,
                           ArrayRef<Root *> results) {
   constexpr int64_t steps = 16;
   unsigned loop = domain.reduced.back();
   if (laneCount == 1 || domain.sizes[loop] < 2 * steps)
     return;
-  SmallVector<Value> values{op.getX()};
+  SmallVector<Value> values;
+  for (const codegen::Reduction &each : all)
+    values.push_back(ir::ReduceOp(each.op).getX());
   for (Root *root : results) {
     values.push_back(root->value);
     emitter.fetchAhead(root->type, root->pointer, root->write, loop, steps);

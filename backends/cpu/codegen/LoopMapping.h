@@ -40,7 +40,8 @@ private:
   void emitRow(codegen::ElementEmitter &emitter);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
                    llvm::ArrayRef<codegen::Root *> results);
-  void fetchAhead(codegen::ElementEmitter &emitter, ir::ReduceOp op,
+  void fetchAhead(codegen::ElementEmitter &emitter,
+                  llvm::ArrayRef<codegen::Reduction> all,
                   llvm::ArrayRef<codegen::Root *> results);
   void storeAll(codegen::ElementEmitter &emitter,
                 llvm::ArrayRef<codegen::Root *> results);
