@@ -70,7 +70,9 @@ struct TransposeScanWeightsPass
         Value &transposed = transposes[operand.get()];
         if (!transposed) {
           OpBuilder builder(scan);
-          transposed = ir::transposeTo(builder, scan.getLoc(), operand.get(),
+          // Of the product: a scan has the nodes of its other ops, too.
+          Location location = (*weights.user_begin())->getLoc();
+          transposed = ir::transposeTo(builder, location, operand.get(),
                                        ArrayRef<int64_t>({1, 0}));
         }
         for (Operation *user : weights.getUsers())

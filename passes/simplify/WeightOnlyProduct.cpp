@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Tensor.h"
 #include "passes/CodedWeights.h"
+#include "passes/MatmulForm.h"
 #include "passes/simplify/ConstantSources.h"
 #include "passes/simplify/QuantizedValue.h"
 
@@ -58,23 +59,70 @@ bool isWhole(const Tensor &tensor) {
   });
 }
 
+/// A factor of a matrix of weights. Only what it repeats is evaluated.
+struct Factor {
+  Tensor values;
+  std::vector<int64_t> offsets[2]; // of the indices of each dimension
+
+  double at(int64_t i, int64_t j) const {
+    return values.floats[offsets[0][i] + offsets[1][j]];
+  }
+};
+
+/// Nothing if an op has no value for its operands, or no floats.
+std::optional<Factor> readFactor(Value value) {
+  StridedView view = viewOf(value, ViewDepth::loops);
+  auto values = evaluateFromConstants(view.base.getDefiningOp());
+  if (failed(values) || !values->front().isFloat())
+    return std::nullopt;
+  Factor factor{std::move(values->front()), {{view.offset}, {0}}};
+  for (unsigned dim = 0; dim < 2; ++dim)
+    for (StridedLoop loop : view.dims[dim]) {
+      std::vector<int64_t> inner;
+      for (int64_t offset : factor.offsets[dim])
+        for (int64_t i = 0; i < loop.size; ++i)
+          inner.push_back(offset + i * loop.stride);
+      factor.offsets[dim] = std::move(inner);
+    }
+  return factor;
+}
+
 /// Rows of weights: integers, and scales of blocks along a row.
 struct Rows {
-  Tensor integers, scales; // of the shape of the weights
-  int64_t count, length;   // N, K
-  bool areColumns;         // [K, N]
+  Factor integers, scales;
+  int64_t count, length; // N, K
+  bool areColumns;       // [K, N]
 
-  int64_t at(int64_t row, int64_t k) const {
-    return areColumns ? k * count + row : row * length + k;
+  int64_t integer(int64_t row, int64_t k) const {
+    return static_cast<int64_t>(at(integers, row, k));
+  }
+  double scale(int64_t row, int64_t k) const { return at(scales, row, k); }
+
+  /// Calls `visit(row, k)` for all weights, in an order that caches like
+  /// whichever way they are stored.
+  template <class Visit> void forEach(Visit visit) const {
+    constexpr int64_t tile = 64;
+    for (int64_t first = 0; first < count; first += tile)
+      for (int64_t k = 0; k < length; ++k)
+        for (int64_t row = first; row < std::min(first + tile, count); ++row)
+          visit(row, k);
   }
   /// The largest number of weights of a row that always share a scale.
   int64_t block() const {
     int64_t block = length;
-    for (int64_t row = 0; row < count; ++row)
-      for (int64_t k = 1; k < length; ++k)
-        if (scales.floats[at(row, k)] != scales.floats[at(row, k - 1)])
-          block = std::gcd(block, k);
+    const std::vector<int64_t> &offsets = scales.offsets[areColumns ? 0 : 1];
+    for (int64_t k = 1; k < length; ++k)
+      if (offsets[k] != offsets[k - 1] &&
+          llvm::any_of(llvm::seq<int64_t>(0, count), [&](int64_t row) {
+            return scale(row, k) != scale(row, k - 1);
+          }))
+        block = std::gcd(block, k);
     return block;
+  }
+
+private:
+  double at(const Factor &factor, int64_t row, int64_t k) const {
+    return areColumns ? factor.at(k, row) : factor.at(row, k);
   }
 };
 
@@ -90,20 +138,19 @@ Codes chooseCodes(const Rows &rows, int64_t block) {
   const int64_t blocks = rows.length / block;
   std::vector<int64_t> least(rows.count * blocks, 255),
       most(least.size(), -255);
-  for (int64_t row = 0; row < rows.count; ++row)
-    for (int64_t k = 0; k < rows.length; ++k) {
-      const auto number =
-          static_cast<int64_t>(rows.integers.floats[rows.at(row, k)]);
-      const int64_t at = row * blocks + k / block;
-      least[at] = std::min(least[at], number);
-      most[at] = std::max(most[at], number);
-    }
+  rows.forEach([&](int64_t row, int64_t k) {
+    const int64_t number = rows.integer(row, k);
+    const int64_t at = row * blocks + k / block;
+    least[at] = std::min(least[at], number);
+    most[at] = std::max(most[at], number);
+  });
   const int64_t lowest = *llvm::min_element(least),
                 highest = *llvm::max_element(most);
   int64_t widest = 0;
   for (auto [low, high] : llvm::zip_equal(least, most))
     widest = std::max(widest, high - low);
-  const bool fits4 = widest < 16;
+  // A byte has two codes of one block.
+  const bool fits4 = widest < 16 && block % 2 == 0;
   if (fits4 && highest - lowest < 16)
     return {4, false, {lowest ? -lowest : 0}};
   if (!fits4 && lowest >= -128 && highest <= 127)
@@ -126,19 +173,17 @@ Value makeCodes(ValueBuilder &b, const Rows &rows, const Codes &codes,
   const int64_t blocks = rows.length / block;
   Tensor bytes(RankedTensorType::get(
       {areHalves ? rows.length / 2 : rows.length, rows.count}, element));
-  for (int64_t k = 0; k < rows.length; ++k)
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const int64_t zero = codes.zeros.empty() ? 0
-                           : codes.zeros.size() == 1
-                               ? codes.zeros.front()
-                               : codes.zeros[row * blocks + k / block];
-      const int64_t code =
-          static_cast<int64_t>(rows.integers.floats[rows.at(row, k)]) + zero;
-      if (areHalves)
-        bytes.ints[k / 2 * rows.count + row] |= code << k % 2 * 4;
-      else
-        bytes.ints[k * rows.count + row] = code;
-    }
+  rows.forEach([&](int64_t row, int64_t k) {
+    const int64_t zero = codes.zeros.empty() ? 0
+                         : codes.zeros.size() == 1
+                             ? codes.zeros.front()
+                             : codes.zeros[row * blocks + k / block];
+    const int64_t code = rows.integer(row, k) + zero;
+    if (areHalves)
+      bytes.ints[k / 2 * rows.count + row] |= code << k % 2 * 4;
+    else
+      bytes.ints[k * rows.count + row] = code;
+  });
   auto constant = b.b.create<ConstantOp>(b.loc, bytes.toAttr("codes"));
   constant->setAttr(kUnfoldedAttr, b.b.getUnitAttr());
   return constant;
@@ -171,7 +216,7 @@ Value productOfCodes(DotGeneralOp dot, const Rows &rows, int64_t block) {
   weights.codes = makeCodes(b, rows, codes, block);
   weights.scale =
       perBlock(b, rows, block, "scales", [&](int64_t row, int64_t at) {
-        return rows.scales.floats[rows.at(row, at * block)];
+        return rows.scale(row, at * block);
       });
   if (codes.zeros.size() == 1)
     weights.zero.number = static_cast<double>(codes.zeros.front());
@@ -212,22 +257,21 @@ Value weightOnlyProduct(DotGeneralOp dot, StringRef &reason) {
     reason = "it has more than 16 rows: its weights are folded to floats";
     return {};
   }
-  auto integers = evaluateFromConstants(product.getLhs().getDefiningOp()),
-       scales = evaluateFromConstants(product.getRhs().getDefiningOp());
-  if (succeeded(integers) && succeeded(scales) && !isWhole(integers->front()))
+  std::optional<Factor> integers = readFactor(product.getLhs()),
+                        scales = readFactor(product.getRhs());
+  if (integers && scales && !isWhole(integers->values))
     std::swap(integers, scales);
-  if (failed(integers) || failed(scales) || !isWhole(integers->front())) {
+  if (!integers || !scales || !isWhole(integers->values)) {
     reason = kNotCodes;
     return {};
   }
   const bool isTransposed = transpose && transpose.getPerm().front() == 1;
-  Rows rows{std::move(integers->front()), std::move(scales->front()),
+  Rows rows{std::move(*integers), std::move(*scales),
             w.getDimSize(1 - contracted), length,
             (contracted == 0) != isTransposed};
   const int64_t block = rows.block();
-  if (block < kSmallestBlock || block % 2 != 0) {
-    reason =
-        "its blocks are too small or odd: its weights are folded to floats";
+  if (block < kSmallestBlock) {
+    reason = "its blocks are too small: its weights are folded to floats";
     return {};
   }
   return productOfCodes(dot, rows, block);

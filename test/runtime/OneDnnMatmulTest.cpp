@@ -7,6 +7,7 @@
 #include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
+#include "backends/cpu/device/RowPanels.h"
 #include "runtime/base/Hash.h"
 #include "test/runtime/OneCommand.h"
 
@@ -213,6 +214,40 @@ TEST_CASE("matmul: few rows with constant weights", "[matmul]") {
         check(p, {.constantB = true});
         check(p, {.constantB = true, .addResult = true});
       }
+}
+
+TEST_CASE("matmul: few rows with a matrix in place", "[matmul]") {
+  for (int64_t m : {1, 2, 3, 4, 5})
+    for (int64_t n : {1, 15, 64, 65, 200})
+      for (int64_t k : {1, 7, 16, 300})
+        for (bool areColumns : {false, true})
+          for (int64_t batch : {1, 3}) {
+            CAPTURE(m, n, k, areColumns, batch);
+            sinter_matmul p = dense(m, n, k);
+            if (areColumns) {
+              p.bStrideK = 1;
+              p.bStrideN = k + 2;
+            } else {
+              p.bStrideK = n + 3;
+            }
+            if (batch > 1)
+              addBatch(p, batch, m * k, areColumns ? (k + 2) * n : k * (n + 3),
+                       m * n);
+            const std::string description = check(p);
+            // A matrix with one row or column has several forms.
+            const bool isOwn = m <= (areColumns ? 2 : 4) && n > 1 && k > 1 &&
+                               cpu::rowUnit() == cpu::RowUnit::Avx512;
+            if (isOwn)
+              CHECK(description.find("B in place") != std::string::npos);
+            for (uint32_t kind : {SINTER_POST_BIAS, SINTER_POST_GELU_ERF,
+                                  SINTER_POST_ADD, SINTER_POST_RELU})
+              addPostOp(p, kind);
+            check(p);
+            check(p, {.addResult = true});
+            p.cStrideM = 1;
+            p.cStrideN = m;
+            check(p);
+          }
 }
 
 TEST_CASE("matmul: dimensions of size 0", "[matmul]") {

@@ -46,7 +46,8 @@ LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
                                      const uint8_t *constants);
 
 /// MATMUL of up to four rows with a constant matrix, of fp32, or of bf16 into
-/// bf16 or fp32; null for others, or if this CPU lacks AVX2.
+/// bf16 or fp32, by AVX-512 or AVX2; of fp32 with another matrix, one of whose
+/// strides is 1, by AVX-512; null for others.
 LibraryCallResult prepareRowProduct(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);

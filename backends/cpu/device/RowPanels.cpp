@@ -8,6 +8,8 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/Float16.h"
 
+#include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #if defined(__x86_64__)
@@ -116,7 +118,85 @@ template <class Element> PanelFunction functionOf(RowUnit unit, int64_t rows) {
   return unit == RowUnit::Avx512 ? avx512[rows - 1] : avx2[rows - 1];
 }
 
+/// The lanes of vector `v` that are among `columns`.
+__mmask16 lanesOf(int64_t columns, int v) {
+  const int64_t count = std::clamp<int64_t>(columns - 16 * v, 0, 16);
+  return static_cast<__mmask16>((1u << count) - 1);
+}
+
+template <int rows>
+__attribute__((target("avx512f"))) void
+multiplyRowsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
+                    int64_t depth, int64_t columns, float *sums) {
+  constexpr int vectors = rowPanelColumns / 16;
+  constexpr int64_t rowsAhead = 16;
+  __mmask16 lanes[vectors];
+  __m512 sum[rows][vectors];
+  for (int v = 0; v < vectors; ++v)
+    lanes[v] = lanesOf(columns, v);
+  for (int row = 0; row < rows; ++row)
+    for (int v = 0; v < vectors; ++v)
+      sum[row][v] = _mm512_setzero_ps();
+  const float *factor = a.data;
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int v = 0; v < vectors; ++v)
+      _mm_prefetch(
+          reinterpret_cast<const char *>(matrix + rowsAhead * stride + 16 * v),
+          _MM_HINT_T0);
+    __m512 b[vectors];
+    for (int v = 0; v < vectors; ++v)
+      b[v] = _mm512_maskz_loadu_ps(lanes[v], matrix + 16 * v);
+    for (int row = 0; row < rows; ++row) {
+      const __m512 x = _mm512_set1_ps(factor[row * a.rowStride]);
+      for (int v = 0; v < vectors; ++v)
+        sum[row][v] = _mm512_fmadd_ps(x, b[v], sum[row][v]);
+    }
+    matrix += stride;
+    factor += a.colStride;
+  }
+  for (int row = 0; row < rows; ++row)
+    for (int v = 0; v < vectors; ++v)
+      _mm512_storeu_ps(sums + row * rowPanelColumns + 16 * v, sum[row][v]);
+}
+
+template <int rows>
+__attribute__((target("avx512f"))) void
+multiplyColumnsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
+                       int64_t depth, int64_t columns, float *sums) {
+  constexpr int64_t columnsAhead = 16;
+  for (int64_t column = 0; column < columns; ++column, matrix += stride) {
+    __m512 sum[rows];
+    for (int row = 0; row < rows; ++row)
+      sum[row] = _mm512_setzero_ps();
+    for (int64_t k = 0; k < depth; k += 16) {
+      _mm_prefetch(
+          reinterpret_cast<const char *>(matrix + columnsAhead * stride + k),
+          _MM_HINT_T0);
+      const __mmask16 lanes = lanesOf(depth - k, 0);
+      const __m512 b = _mm512_maskz_loadu_ps(lanes, matrix + k);
+      for (int row = 0; row < rows; ++row)
+        sum[row] = _mm512_fmadd_ps(
+            _mm512_maskz_loadu_ps(lanes, a.data + row * a.rowStride + k), b,
+            sum[row]);
+    }
+    for (int row = 0; row < rows; ++row)
+      sums[row * rowPanelColumns + column] = _mm512_reduce_add_ps(sum[row]);
+  }
+}
+
 } // namespace
+
+columns_in_place::Function columns_in_place::ofRows(int64_t rows) {
+  static constexpr Function functions[] = {
+      multiplyRowsInPlace<1>, multiplyRowsInPlace<2>, multiplyRowsInPlace<3>,
+      multiplyRowsInPlace<4>};
+  static_assert(std::size(functions) == maxPanelRows);
+  return functions[rows - 1];
+}
+
+columns_in_place::Function columns_in_place::ofColumns(int64_t rows) {
+  return rows == 1 ? multiplyColumnsInPlace<1> : multiplyColumnsInPlace<2>;
+}
 
 RowUnit cpu::rowUnit() {
   if (checkCpuFeatures("+avx512f").ok())
@@ -130,6 +210,10 @@ PanelFunction plain_panels::function(RowUnit unit, uint32_t dtype,
                               : functionOf<float>(unit, rows);
 }
 #else
+columns_in_place::Function columns_in_place::ofRows(int64_t) { return nullptr; }
+columns_in_place::Function columns_in_place::ofColumns(int64_t) {
+  return nullptr;
+}
 RowUnit cpu::rowUnit() { return RowUnit::None; }
 PanelFunction plain_panels::function(RowUnit, uint32_t, int64_t) {
   return nullptr;

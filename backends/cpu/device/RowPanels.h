@@ -47,6 +47,20 @@ struct PanelForm {
 using PanelFunction = void (*)(const PanelRows &a, const uint8_t *panel,
                                const PanelForm &form, float *sums);
 
+/// Columns of a matrix of float32 where it lies; up to 64. With AVX-512.
+namespace columns_in_place {
+/// The matrix begins at the first of `columns` columns. Either the elements of
+/// a row are contiguous, and `stride` is between rows, or those of a column.
+using Function = void (*)(const PanelRows &a, const float *matrix,
+                          int64_t stride, int64_t depth, int64_t columns,
+                          float *sums);
+/// For 1 to maxPanelRows rows of A, and rows of the matrix that are contiguous.
+Function ofRows(int64_t rows);
+/// For 1 or 2 rows of A that are contiguous, and columns that are, too. A sum
+/// is one of 16 lanes, which are added pairwise.
+Function ofColumns(int64_t rows);
+} // namespace columns_in_place
+
 /// Panels of float32 or bf16: for each k the weights of 64 columns.
 namespace plain_panels {
 /// For 1 to maxPanelRows rows; `unit` is not None.

@@ -1,11 +1,12 @@
-//===- RowProduct.cpp - products of few rows with a constant matrix -------===//
+//===- RowProduct.cpp - products of few rows ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each weight is used for a few multiplications only, so the time is that of
-// reading the weights. They are packed at load in panels (RowPanels.h) and read
+// Each element of B is used for a few multiplications only, so the time is that
+// of reading B. Constants are packed at load in panels (RowPanels.h) and read
 // as they are stored: float32, bf16, or codes of 4 or 8 bits. With more rows
 // than a panel function takes at once, a panel is read again from the cache.
+// Other matrices of float32 are read where they lie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,12 +83,11 @@ int64_t panelsOf(int64_t columns) {
   return (columns + rowPanelColumns - 1) / rowPanelColumns;
 }
 
+/// Few rows of A times panels of 64 columns of B.
 class RowProductCall : public LibraryCall {
 public:
-  RowProductCall(const sinter_command &command, const MatmulShape &shape,
-                 PackedPanels weights)
+  RowProductCall(const sinter_command &command, const MatmulShape &shape)
       : command_(command), params_(*command.matmul.params), shape_(shape),
-        weights_(std::move(weights)),
         postOps_(params_.postOps, params_.numPostOps) {}
 
   uint64_t sharedBytes() const override { return 0; }
@@ -103,68 +103,89 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    const int64_t grain = std::max<int64_t>(1, taskBytes / weights_.panelBytes);
-    context.pool->parallelFor(context.threads, panelsOf(shape_.n), grain,
-                              [&](int worker, int64_t begin, int64_t end) {
-                                const PanelRows rows = rowsOf(buffers, worker);
-                                for (int64_t panel = begin; panel < end;
-                                     ++panel)
-                                  runPanel(rows, buffers, panel);
-                              });
+    const int64_t grain = std::max<int64_t>(1, taskBytes / panelBytes()),
+                  panels = panelsOf(shape_.n);
+    context.pool->parallelFor(
+        context.threads, shape_.batchCount() * panels, grain,
+        [&](int worker, int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task)
+            runPanel(buffers, worker, task / panels, task % panels,
+                     /*isFirst=*/task == begin);
+        });
     return {};
   }
 
   std::string description() const override {
-    const uint32_t bits = params_.weights.bits;
-    return "product of " + std::to_string(shape_.m) +
-           (shape_.m == 1 ? " row" : " rows") + ", " +
-           (bits ? std::to_string(bits) + "-bit " : std::string()) +
-           "weights packed at load";
+    const int64_t count = shape_.batchCount();
+    return (count > 1 ? std::to_string(count) + " products" : "product") +
+           " of " + std::to_string(shape_.m) +
+           (shape_.m == 1 ? " row" : " rows") + ", " + describeB();
   }
+
+protected:
+  virtual int64_t panelBytes() const = 0;
+  virtual std::string describeB() const = 0;
+  /// sums[row * 64 + column] = 1 to maxPanelRows `rows` times panel `panel`.
+  virtual void sumPanel(const PanelRows &rows, int64_t count,
+                        void *const *buffers, int64_t batch, int64_t panel,
+                        float *sums) const = 0;
+
+  const sinter_command &command_;
+  const sinter_matmul &params_;
+  const MatmulShape shape_;
 
 private:
   /// The fewest bytes of weights that are worth another thread.
   static constexpr int64_t taskBytes = 128 * 1024;
 
-  PanelRows rowsOf(void *const *buffers, int worker) const {
+  /// The rows of A. Those of bf16 are widened if `isFirst`.
+  PanelRows rowsOf(void *const *buffers, int worker, int64_t batch,
+                   bool isFirst) const {
     auto *a = static_cast<uint8_t *>(buffers[shape_.transposed ? 1 : 0]);
     if (params_.dtype == SINTER_F32)
-      return {reinterpret_cast<const float *>(a), shape_.a.row, shape_.a.col};
+      return {reinterpret_cast<const float *>(a) +
+                  shape_.batchOffset(shape_.a, batch),
+              shape_.a.row, shape_.a.col};
     auto *wide = reinterpret_cast<float *>(scratch_.perWorker +
                                            static_cast<uint64_t>(worker) *
                                                scratch_.perWorkerStride);
-    Matrix{a, params_.dtype, shape_.a.row, shape_.a.col}.read(
-        {wide, shape_.m, shape_.k, shape_.k, 1});
+    if (isFirst)
+      Matrix{a, params_.dtype, shape_.a.row, shape_.a.col}.read(
+          {wide, shape_.m, shape_.k, shape_.k, 1});
     return {wide, shape_.k, 1};
   }
 
-  void runPanel(const PanelRows &rows, void *const *buffers,
-                int64_t panel) const {
+  void runPanel(void *const *buffers, int worker, int64_t batch, int64_t panel,
+                bool isFirst) const {
+    const PanelRows rows = rowsOf(buffers, worker, batch, isFirst);
     const int64_t first = panel * rowPanelColumns,
                   columns = std::min(rowPanelColumns, shape_.n - first);
-    const uint8_t *weights = weights_.bytes.get() + panel * weights_.panelBytes;
     for (int64_t row = 0; row < shape_.m; row += maxPanelRows) {
       const int64_t count = std::min(maxPanelRows, shape_.m - row);
       alignas(64) float sums[maxPanelRows * rowPanelColumns];
-      weights_.functions[static_cast<size_t>(count - 1)](
+      sumPanel(
           {rows.data + row * rows.rowStride, rows.rowStride, rows.colStride},
-          weights, weights_.form, sums);
+          count, buffers, batch, panel, sums);
       const Block block{sums, count, columns, rowPanelColumns, 1};
+      const int64_t offset = shape_.batchOffset(shape_.c, batch) +
+                             row * shape_.c.row + first * shape_.c.col;
       if (!postOps_.empty())
-        applyPostOps(buffers, block, row, first);
-      matrixAt(buffers[command_.numSlices - 1], row, first).write(block);
+        applyPostOps(buffers, block, row, first, offset);
+      matrixAt(buffers[command_.numSlices - 1], offset).write(block);
     }
   }
 
+  /// `block` begins at `row` and column `first` of a product, element `offset`
+  /// of the result.
   void applyPostOps(void *const *buffers, const Block &block, int64_t row,
-                    int64_t first) const {
+                    int64_t first, int64_t offset) const {
     std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
     float values[SINTER_MAX_POST_OPS][maxPanelRows * rowPanelColumns];
     for (size_t i = 0; i < postOps_.size(); ++i) {
       const sinter_post_op &op = postOps_[i];
       if (!readsOperand(op))
         continue;
-      Matrix operand = matrixAt(buffers[op.slice], row, first);
+      Matrix operand = matrixAt(buffers[op.slice], offset);
       if (op.kind == SINTER_POST_BIAS) {
         operand.data =
             static_cast<uint8_t *>(buffers[op.slice]) +
@@ -178,21 +199,71 @@ private:
     cpu::applyPostOps(postOps_, block, operands.data());
   }
 
-  /// The result, or an operand that is added to it, from `row` and column
-  /// `first` on.
-  Matrix matrixAt(void *buffer, int64_t row, int64_t first) const {
+  /// The result, or an operand that is added to it, from element `offset` on.
+  Matrix matrixAt(void *buffer, int64_t offset) const {
     return {static_cast<uint8_t *>(buffer) +
-                (row * shape_.c.row + first * shape_.c.col) *
-                    elementBytes(params_.outDtype),
+                offset * elementBytes(params_.outDtype),
             params_.outDtype, shape_.c.row, shape_.c.col};
   }
 
-  const sinter_command &command_;
-  const sinter_matmul &params_;
-  const MatmulShape shape_;
-  const PackedPanels weights_;
   const std::span<const sinter_post_op> postOps_;
   Scratch scratch_;
+};
+
+/// B is a constant, which is packed.
+class PackedRowProduct : public RowProductCall {
+public:
+  PackedRowProduct(const sinter_command &command, const MatmulShape &shape,
+                   PackedPanels weights)
+      : RowProductCall(command, shape), weights_(std::move(weights)) {}
+
+protected:
+  int64_t panelBytes() const override { return weights_.panelBytes; }
+  std::string describeB() const override {
+    const uint32_t bits = params_.weights.bits;
+    return (bits ? std::to_string(bits) + "-bit " : std::string()) +
+           "weights packed at load";
+  }
+  void sumPanel(const PanelRows &rows, int64_t count, void *const *, int64_t,
+                int64_t panel, float *sums) const override {
+    weights_.functions[static_cast<size_t>(count - 1)](
+        rows, weights_.bytes.get() + panel * weights_.panelBytes, weights_.form,
+        sums);
+  }
+
+private:
+  const PackedPanels weights_;
+};
+
+/// B is read where it lies, as the keys and values of a cache.
+class InPlaceRowProduct : public RowProductCall {
+public:
+  /// Rows of B are contiguous, or its columns and rows of A. For more than two
+  /// rows, the library sums along columns faster.
+  static bool fits(const MatmulShape &shape) {
+    return shape.b.col == 1 ||
+           (shape.b.row == 1 && shape.a.col == 1 && shape.m <= 2);
+  }
+  using RowProductCall::RowProductCall;
+
+protected:
+  int64_t panelBytes() const override {
+    return int64_t{sizeof(float)} * std::min(rowPanelColumns, shape_.n) *
+           shape_.k;
+  }
+  std::string describeB() const override { return "B in place"; }
+  void sumPanel(const PanelRows &rows, int64_t count, void *const *buffers,
+                int64_t batch, int64_t panel, float *sums) const override {
+    const bool areColumns = shape_.b.col != 1;
+    const int64_t first = panel * rowPanelColumns;
+    const auto *b =
+        static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]) +
+        shape_.batchOffset(shape_.b, batch) + first * shape_.b.col;
+    const auto multiply = areColumns ? columns_in_place::ofColumns(count)
+                                     : columns_in_place::ofRows(count);
+    multiply(rows, b, areColumns ? shape_.b.col : shape_.b.row, shape_.k,
+             std::min(rowPanelColumns, shape_.n - first), sums);
+  }
 };
 
 template <class Element>
@@ -221,7 +292,7 @@ std::array<PanelFunction, maxPanelRows> functionsFor(FunctionOf functionOf) {
 LibraryCallResult makeCall(const sinter_command &command,
                            const MatmulShape &shape, PackedPanels weights) {
   return std::unique_ptr<LibraryCall>(
-      std::make_unique<RowProductCall>(command, shape, std::move(weights)));
+      std::make_unique<PackedRowProduct>(command, shape, std::move(weights)));
 }
 
 } // namespace
@@ -237,12 +308,17 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
   if (!isSameType && (isFloat || params.outDtype != SINTER_F32))
     return std::unique_ptr<LibraryCall>();
   const MatmulShape shape = MatmulShape::simplify(params);
-  if (shape.empty() || shape.k == 0 || shape.batchRank > 0 ||
-      shape.m > maxPanelRows)
+  if (shape.empty() || shape.k == 0 || shape.m > maxPanelRows)
     return std::unique_ptr<LibraryCall>();
   const float *b =
-      constantAddress(command.slices[shape.transposed ? 0 : 1], constants);
+      shape.batchRank == 0
+          ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
+          : nullptr;
   const RowUnit unit = rowUnit();
+  if (!b && isFloat && unit == RowUnit::Avx512 &&
+      InPlaceRowProduct::fits(shape))
+    return std::unique_ptr<LibraryCall>(
+        std::make_unique<InPlaceRowProduct>(command, shape));
   if (!b || unit == RowUnit::None)
     return std::unique_ptr<LibraryCall>();
   const int64_t bytes = rowPanelColumns * shape.k * elementBytes(params.dtype);

@@ -27,9 +27,12 @@ PACKED = {"four": (4, 32, 160, None, (1,)), "four-zeros": (4, 32, 128, "each", (
           "four-wide": (4, 128, 256, "each", (1,)), "four-small": (4, 16, 144, None, (2,)),
           "eight": (8, 32, 128, None, (3, 5)), "eight-zeros": (8, 64, 192, "each", (2,)),
           "two": (2, 64, 128, "each", (1,))}
-# The axis of the scales of a [K, N] matrix, block size (0: none), type, zero points.
-LINEAR = {"channels": (1, 0, I8, False), "channels-zeros": (1, 0, U8, True),
-          "blocks": (0, 32, I8, True), "whole": (0, 0, U8, True)}
+# The axis of the scales of a [K, N] matrix, block size (0: none), least and most code, zero
+# points, K.
+LINEAR = {"channels": (1, 0, (-128, 127), False, 256),
+          "channels-zeros": (1, 0, (0, 255), True, 256),
+          "blocks": (0, 32, (-128, 127), True, 256), "whole": (0, 0, (0, 255), True, 256),
+          "odd": (1, 0, (-8, 7), False, 255)}
 
 
 def floats(numbers):
@@ -78,9 +81,10 @@ def packedModel(draw, bits, block, length, zeros, lead):
     return parts, weights, length, lead
 
 
-def linearModel(draw, axis, block, type_, hasZeros):
-    length, lead = 256, (1,)
-    least, most = (-128, 127) if type_ == I8 else (0, 255)
+def linearModel(draw, axis, block, codeRange, hasZeros, length):
+    lead = (1,)
+    least, most = codeRange
+    type_ = I8 if least < 0 else U8
     codes = [draw.randint(least, most) for _ in range(length * ROWS)]
     shape = (length // block, ROWS) if block else (ROWS,) if axis == 1 else ()
     count = ROWS * length // block if block else ROWS if axis == 1 else 1
