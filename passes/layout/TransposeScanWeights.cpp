@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kFewestTrips = 4;
 /// Fewer rows are products of vectors, which read either order; with more, a
-/// panel of weights is packed for all rows.
+/// panel of weights is packed for all rows (fewRows in FloatProduct.cpp).
 constexpr int64_t kFewestRows = 5, kMostRows = 28;
 
 /// Whether `user` multiplies a few rows by the transpose of `weights`.

@@ -26,7 +26,8 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// With more rows, a product of float32 weights takes less time.
+/// With more rows, a product of float32 weights takes less time (maxCodedRows
+/// in RowProduct.cpp).
 constexpr int64_t kMostRows = 16;
 /// Fewer weights are in a cache, whatever their type.
 constexpr int64_t kFewestWeights = int64_t(1) << 14;

@@ -33,6 +33,44 @@ Nest::Nest(Block &body, Domain domainIn, std::vector<Root> rootsIn,
   collapseLoops();
 }
 
+static bool dependsOn(Value value, ValueRange sources,
+                      llvm::DenseSet<Value> &visited) {
+  if (llvm::is_contained(sources, value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && visited.insert(value).second &&
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, sources, visited);
+         });
+}
+
+bool dependsOn(Value value, ValueRange sources) {
+  llvm::DenseSet<Value> visited;
+  return dependsOn(value, sources, visited);
+}
+
+std::vector<SmallVector<ir::ReduceOp>>
+Nest::independentSums(size_t most,
+                      llvm::function_ref<bool(ir::ReduceOp)> isAlone) const {
+  std::vector<SmallVector<ir::ReduceOp>> groups;
+  SmallVector<Value> results; // of the last group
+  bool isLastAlone = false;
+  for (auto op : body.getOps<ir::ReduceOp>()) {
+    if (!indices.contains(op.getResult()))
+      continue;
+    const bool alone = isAlone && isAlone(op);
+    if (groups.empty() || groups.back().size() == most || alone ||
+        isLastAlone || dependsOn(op.getX(), results)) {
+      groups.emplace_back();
+      results.clear();
+    }
+    groups.back().push_back(op);
+    results.push_back(op.getResult());
+    isLastAlone = alone;
+  }
+  return groups;
+}
+
 bool Nest::isOverAllLoops(const Root &root) const {
   return llvm::any_of(root.read, [&](const Index &index) {
     return llvm::any_of(

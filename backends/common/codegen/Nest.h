@@ -33,6 +33,9 @@ struct Root {
 ir::Index linearIndex(mlir::RankedTensorType type,
                       llvm::ArrayRef<ir::Index> index);
 
+/// Whether `value` is one of `sources` or computed from one.
+bool dependsOn(mlir::Value value, mlir::ValueRange sources);
+
 class Nest {
 public:
   /// A nest that reads all arguments of the body.
@@ -59,6 +62,13 @@ public:
   /// not depend on other ops in the kernel, so neither does the tree of the
   /// sum.
   std::optional<unsigned> reductionLoop() const;
+
+  /// The reductions that have one index, in order, in groups of at most `most`
+  /// that do not depend on each other. One for which `isAlone` holds is a group
+  /// of its own.
+  std::vector<llvm::SmallVector<ir::ReduceOp>> independentSums(
+      size_t most,
+      llvm::function_ref<bool(ir::ReduceOp)> isAlone = nullptr) const;
 
   /// The kept loop along which most elements that are read and written are
   /// contiguous. If two are equal, as in a transpose, the one that fills

@@ -165,8 +165,8 @@ Value ElementEmitter::emitOnlyElement(ir::ReduceOp op, IndexVector input,
   return select(isInside, sum, none);
 }
 
-/// The same for the operand of `op`; null also if `op` is no sum over one
-/// dimension.
+/// The same for the operand of `op`, if `op` sums over one dimension; otherwise
+/// null.
 static Value onlyPosition(ir::ReduceOp op) {
   return op.getKind() == ir::ReduceKind::sum && op.getDims().size() == 1
              ? onlyPosition(op.getX(), op.getDims().front())

@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -208,104 +207,63 @@ void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
     forLoop(emitter, at, end, 1, laneLoop, [&] { emitRow(emitter); });
 }
 
-namespace {
-/// What is computed in the body for some values, the values included.
-class Sources {
-public:
-  explicit Sources(ArrayRef<Value> values) {
-    SmallVector<Value> work(values);
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      if (!seen.insert(value))
-        continue;
-      if (Operation *def = value.getDefiningOp())
-        llvm::append_range(work, def->getOperands());
-    }
-  }
-  bool haveReduction() const {
-    return llvm::any_of(seen, [](Value value) {
-      Operation *def = value.getDefiningOp();
-      return def && ir::isReduction(def);
-    });
-  }
-  bool contain(Value value) const { return seen.contains(value); }
-
-private:
-  llvm::SmallSetVector<Value, 16> seen;
-};
-} // namespace
-
-/// Runs of `reductions` that one loop nest may compute: without lanes, and none
-/// needs another of its run.
-static SmallVector<ArrayRef<Operation *>>
-groupsOf(ArrayRef<Operation *> reductions, bool isLaneKept) {
-  auto mayShare = [&](Operation *op) {
-    auto reduce = dyn_cast<ir::ReduceOp>(op);
-    return isLaneKept && reduce && ElementEmitter::needsLoop(reduce);
-  };
-  SmallVector<ArrayRef<Operation *>> groups;
-  while (!reductions.empty()) {
-    size_t count = 1;
-    while (count < reductions.size() && mayShare(reductions.front()) &&
-           mayShare(reductions[count])) {
-      Sources sources(reductions[count]->getOperand(0));
-      if (llvm::any_of(reductions.take_front(count), [&](Operation *op) {
-            return sources.contain(op->getResult(0));
-          }))
-        break;
-      ++count;
-    }
-    groups.push_back(reductions.take_front(count));
-    reductions = reductions.drop_front(count);
-  }
-  return groups;
-}
-
 /// One step of the kept loops: reductions first, then results over the reduced
 /// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
   SmallVector<Root *> overAll, ofRow;
   for (Root &root : nest.roots)
     (nest.isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
-  SmallVector<Operation *> reductions;
-  for (Operation &op : nest.body)
-    if (isa<ir::ReduceOp, ir::ArgReduceOp>(op) &&
-        nest.indices.contains(op.getResult(0)))
-      reductions.push_back(&op);
-  // What is stored over all loops and needs no reduction is computed and stored
-  // in the loops of the last one.
-  SmallVector<Value> stored =
-      llvm::map_to_vector(overAll, [](Root *root) { return root->value; });
+  if (!emitReductions(emitter, overAll) && !overAll.empty())
+    emitColumns(emitter, 0, overAll);
+  storeAll(emitter, ofRow);
+}
+
+/// Returns whether `results`, those over all loops, are stored, too: if they
+/// need no reduction, they are computed and stored in the loops of the last
+/// one.
+bool LoopNest::emitReductions(ElementEmitter &emitter,
+                              ArrayRef<Root *> results) {
+  auto element = [&](Value value) {
+    emitter.element(value, nest.indices.find(value)->second);
+  };
+  for (auto op : nest.body.getOps<ir::ArgReduceOp>())
+    if (nest.indices.contains(op->getResult(0)))
+      element(op->getResult(0));
+  // Lanes along a reduced loop are added at the end of each sum.
   bool isLaneKept = laneLoop == ~0u || !domain.isReduced(laneLoop);
-  bool isTogether = isLaneKept && !overAll.empty() && !reductions.empty() &&
-                    isa<ir::ReduceOp>(reductions.back()) &&
-                    !Sources(stored).haveReduction();
+  std::vector<SmallVector<ir::ReduceOp>> groups =
+      nest.independentSums(isLaneKept ? ~size_t(0) : 1, [](ir::ReduceOp op) {
+        return !ElementEmitter::needsLoop(op);
+      });
+  SmallVector<Value> reduced;
+  for (Operation &op : nest.body)
+    if (ir::isReduction(&op))
+      llvm::append_range(reduced, op.getResults());
+  bool isTogether =
+      isLaneKept && !groups.empty() && llvm::none_of(results, [&](Root *root) {
+        return codegen::dependsOn(root->value, reduced);
+      });
   bool isStored = false;
   if (isLaneKept)
     emitter.setStepVisitor([&](ArrayRef<codegen::Reduction> all) {
-      bool stores = isTogether && all.back().op == reductions.back();
-      fetchAhead(emitter, all, stores ? ArrayRef(overAll) : ArrayRef<Root *>());
-      if (!stores)
-        return;
-      storeAll(emitter, overAll);
-      isStored = true;
+      bool stores = isTogether && all.back().op == groups.back().back();
+      fetchAhead(emitter, all, stores ? results : ArrayRef<Root *>());
+      if (stores)
+        storeAll(emitter, results);
+      isStored |= stores;
     });
-  for (ArrayRef<Operation *> group : groupsOf(reductions, isLaneKept)) {
+  for (ArrayRef<ir::ReduceOp> group : groups) {
+    if (group.size() == 1) {
+      element(ir::ReduceOp(group.front()).getResult());
+      continue;
+    }
     SmallVector<std::pair<ir::ReduceOp, ir::IndexVector>> together;
-    if (group.size() > 1)
-      for (Operation *op : group)
-        together.emplace_back(cast<ir::ReduceOp>(op),
-                              nest.indices.find(op->getResult(0))->second);
-    if (group.size() > 1)
-      emitter.reduceTogether(together);
-    else
-      emitter.element(group.front()->getResult(0),
-                      nest.indices.find(group.front()->getResult(0))->second);
+    for (ir::ReduceOp op : group)
+      together.emplace_back(op, nest.indices.find(op.getResult())->second);
+    emitter.reduceTogether(together);
   }
   emitter.setStepVisitor(nullptr);
-  if (!overAll.empty() && !isStored)
-    emitColumns(emitter, 0, overAll);
-  storeAll(emitter, ofRow);
+  return isStored;
 }
 
 /// Rows that are far apart are fetched ahead: the hardware sees no pattern in
@@ -318,16 +276,17 @@ void LoopNest::fetchAhead(ElementEmitter &emitter,
   if (laneCount == 1 || domain.sizes[loop] < 2 * steps)
     return;
   SmallVector<Value> values;
-  for (const codegen::Reduction &each : all)
-    values.push_back(ir::ReduceOp(each.op).getX());
+  for (auto [op, input] : all)
+    values.push_back(op.getX());
   for (Root *root : results) {
     values.push_back(root->value);
     emitter.fetchAhead(root->type, root->pointer, root->write, loop, steps);
   }
-  Sources sources(values);
-  for (BlockArgument argument : nest.arguments)
+  for (Value argument : nest.arguments)
     if (auto it = nest.indices.find(argument);
-        it != nest.indices.end() && sources.contain(argument))
+        it != nest.indices.end() && llvm::any_of(values, [&](Value value) {
+          return codegen::dependsOn(value, argument);
+        }))
       emitter.fetchAhead(argument, it->second, loop, steps);
 }
 

@@ -38,6 +38,8 @@ private:
   void emitRemainder(codegen::ElementEmitter &emitter, mlir::Value begin,
                      mlir::Value end, int64_t count);
   void emitRow(codegen::ElementEmitter &emitter);
+  bool emitReductions(codegen::ElementEmitter &emitter,
+                      llvm::ArrayRef<codegen::Root *> results);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
                    llvm::ArrayRef<codegen::Root *> results);
   void fetchAhead(codegen::ElementEmitter &emitter,

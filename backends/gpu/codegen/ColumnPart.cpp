@@ -106,7 +106,9 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
   SmallVector<Root *> overAll, ofColumn;
   for (Root &root : nest->roots)
     (nest->isOverAllLoops(root) ? overAll : ofColumn).push_back(&root);
-  std::vector<SmallVector<ir::ReduceOp>> groups = independentSums();
+  constexpr size_t mostTogether = 4;
+  std::vector<SmallVector<ir::ReduceOp>> groups =
+      nest->independentSums(mostTogether);
   bool isEarly = !groups.empty() && areStoredEarly(overAll, groups.back());
   isShown = vector > 1 || (!overAll.empty() && !isEarly) || groups.size() != 1;
   for (const SmallVector<ir::ReduceOp> &ops : groups) {

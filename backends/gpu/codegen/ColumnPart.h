@@ -51,7 +51,6 @@ public:
                      llvm::ArrayRef<ir::Index> input, unsigned level) override;
 
 private:
-  std::vector<llvm::SmallVector<ir::ReduceOp>> independentSums() const;
   ColumnSum sumOf(codegen::ElementEmitter &emitter, ir::ReduceOp op,
                   ir::IndexVector input) const;
   void forTerms(codegen::ElementEmitter &emitter, mlir::Value first,

@@ -25,8 +25,6 @@ namespace {
 
 /// Shared memory for the terms of sums; more terms need several rounds.
 constexpr int64_t kTermBytes = 32 << 10;
-/// The most reductions that are computed together.
-constexpr int64_t kMostTogether = 4;
 /// The bytes that a thread reads before it adds the first of them. With the
 /// threads of a multiprocessor, that is several times what has to be under way
 /// to use all of the memory's rate.
@@ -35,34 +33,6 @@ constexpr int64_t kBytesTogether = 128;
 constexpr int64_t kTermsTogether = 8;
 
 } // namespace
-
-/// Whether `value` is computed from the result of one of `ops`.
-static bool dependsOn(Value value, ArrayRef<ir::ReduceOp> ops,
-                      llvm::DenseSet<Value> &visited) {
-  Operation *op = value.getDefiningOp();
-  if (!op || !visited.insert(value).second)
-    return false;
-  return llvm::is_contained(ops, op) ||
-         llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, ops, visited);
-         });
-}
-
-/// The reductions with one index, in order, in groups that do not depend on
-/// each other.
-std::vector<SmallVector<ir::ReduceOp>> ColumnPart::independentSums() const {
-  std::vector<SmallVector<ir::ReduceOp>> groups;
-  for (auto op : nest->body.getOps<ir::ReduceOp>()) {
-    if (!nest->indices.count(op.getResult()))
-      continue;
-    llvm::DenseSet<Value> visited;
-    if (groups.empty() || groups.back().size() == kMostTogether ||
-        dependsOn(op.getX(), groups.back(), visited))
-      groups.emplace_back();
-    groups.back().push_back(op);
-  }
-  return groups;
-}
 
 ColumnSum ColumnPart::sumOf(ElementEmitter &emitter, ir::ReduceOp op,
                             IndexVector input) const {
@@ -104,11 +74,10 @@ bool ColumnPart::areStoredEarly(ArrayRef<Root *> results,
             return loop != sumLoop && domain.sizes[loop] > 1;
           }))
     return false;
-  llvm::DenseSet<Value> visited;
+  auto sums = llvm::map_to_vector(
+      last, [](ir::ReduceOp op) -> Value { return op.getResult(); });
   return llvm::none_of(results, [&](Root *root) {
-    Operation *op = root->value.getDefiningOp();
-    return (op && llvm::is_contained(last, op)) ||
-           dependsOn(root->value, last, visited);
+    return codegen::dependsOn(root->value, sums);
   });
 }
 

@@ -181,7 +181,7 @@ typedef struct sinter_post_op {
  * >= 0, are U8 [K / 2, N]: the low half of a byte is that of an even k, the
  * high half that of the next one. */
 typedef struct sinter_coded_weights {
-  uint32_t bits;          /* 4 or 8; 0: B is no codes, the rest is zero */
+  uint32_t bits;          /* 4 or 8; 0: B has no codes, the rest is zero */
   uint32_t scales, zeros; /* slices that are read; 0: one number for all */
   float scale, zero;      /* this number */
   uint32_t reserved;
