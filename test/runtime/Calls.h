@@ -34,6 +34,22 @@ inline sinter_command callOf(const sinter_attention *params) {
   return command;
 }
 
+/// A product of dense matrices of float32.
+inline sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
+  sinter_matmul p{};
+  p.dtype = p.outDtype = SINTER_F32;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.aStrideM = k;
+  p.aStrideK = 1;
+  p.bStrideK = n;
+  p.bStrideN = 1;
+  p.cStrideM = n;
+  p.cStrideN = 1;
+  return p;
+}
+
 } // namespace sinter::test
 
 #endif // SINTER_TEST_RUNTIME_CALLS_H

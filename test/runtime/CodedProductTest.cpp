@@ -154,17 +154,11 @@ void checkPanels(cpu::RowUnit unit, const Weights &weights, int64_t rows) {
 std::string checkProduct(const Weights &weights, int64_t m, bool byLoops,
                          bool storesColumns) {
   const int64_t n = weights.n, k = weights.k;
-  sinter_matmul p{};
-  p.dtype = p.outDtype = SINTER_F32;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.aStrideM = k;
-  p.aStrideK = 1;
-  p.bStrideK = n;
-  p.bStrideN = 1;
-  p.cStrideM = storesColumns ? 1 : n;
-  p.cStrideN = storesColumns ? m : 1;
+  sinter_matmul p = test::dense(m, n, k);
+  if (storesColumns) {
+    p.cStrideM = 1;
+    p.cStrideN = m;
+  }
   p.numPostOps = 2;
   p.postOps[0] = {SINTER_POST_BIAS, 4, 0, 0};
   p.postOps[1] = {SINTER_POST_RELU, 0, 0, 0};

@@ -120,17 +120,6 @@ std::string check(const Params &narrow, const Params &wide,
   return command.description;
 }
 
-sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
-  sinter_matmul p{};
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.aStrideM = k;
-  p.bStrideK = p.cStrideM = n;
-  p.aStrideK = p.bStrideN = p.cStrideN = 1;
-  return p;
-}
-
 std::string checkMatmul(sinter_matmul p, uint32_t dtype, uint32_t outDtype,
                         std::initializer_list<uint32_t> postOps = {},
                         bool constantB = false) {

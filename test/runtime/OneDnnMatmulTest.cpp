@@ -31,21 +31,6 @@ int64_t extent(std::initializer_list<std::pair<int64_t, int64_t>> dims) {
   return last + 1;
 }
 
-sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
-  sinter_matmul p{};
-  p.dtype = p.outDtype = SINTER_F32;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.aStrideM = k;
-  p.aStrideK = 1;
-  p.bStrideK = n;
-  p.bStrideN = 1;
-  p.cStrideM = n;
-  p.cStrideN = 1;
-  return p;
-}
-
 void addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b, int64_t c) {
   uint32_t i = p.batchRank++;
   p.batch[i] = size;
