@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The only place of the constants that generated code
-// (passes/kernels/Float32Functions.h) and loops (FloatFunctions.h) have in
-// common. Coefficients begin with that of x^0. They minimize the largest error,
-// by Lawson's method on Chebyshev nodes; those of e^x are MLIR's.
+// The only place of the constants of generated code
+// (passes/kernels/Float32Functions.h) and of loops (FloatFunctions.h).
+// Coefficients begin with that of x^0. They minimize the largest error, by
+// Lawson's method on Chebyshev nodes; those of e^x are MLIR's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_FLOATCOEFFICIENTS_H
@@ -35,6 +35,12 @@ inline constexpr float kErfNearZero[] = {0x1.06eba8p-3F, -0x1.81272ep-2F,
 inline constexpr float kErfExponent[] = {
     -0x1.dcd164p-15F, -0x1.20d664p+0F, -0x1.45b46ap-1F, -0x1.ad92eep-4F,
     0x1.73dfd6p-6F,   -0x1.9ed466p-9F, 0x1.b5ad24p-13F};
+
+/// log(2 P(a)) = a p(a), where P(a) is the share of the normal distribution
+/// above a >= 0. The error of a P(a) is below 2^-25 of max(a, 1/4).
+inline constexpr float kNormalTail[] = {
+    -0x1.98846cp-1F,  -0x1.45f024p-2F,  -0x1.2a1648p-5F, 0x1.40dd14p-8F,
+    -0x1.8e1c6ap-14F, -0x1.0ea35cp-13F, 0x1.c9ed24p-16F, -0x1.07bd4ap-19F};
 
 } // namespace sinter::rt
 
