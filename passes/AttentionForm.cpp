@@ -422,14 +422,20 @@ bool hasFiniteMask(Operation *op) {
   return !mask || isFinite(mask);
 }
 
-bool isLibraryAttention(Operation *op, FloatType narrow) {
-  RankedTensorType query = ir::tensorType(op->getOperand(0));
-  int64_t depth = query.getShape().back();
-  Type element = query.getElementType();
-  if (element.isF32() && narrow)
-    element = narrow;
-  return (element.isF16() || element.isBF16()) &&
+static Type elementOf(Operation *attention) {
+  return ir::tensorType(attention->getOperand(0)).getElementType();
+}
+
+bool isLibraryAttention(Operation *op) {
+  int64_t depth = ir::tensorType(op->getOperand(0)).getShape().back();
+  Type element = elementOf(op);
+  return (element.isF32() || element.isF16() || element.isBF16()) &&
          depth % kAttentionAlignment == 0 && depth <= 128;
+}
+
+bool isNarrowAttention(Operation *op, FloatType narrow) {
+  Type element = elementOf(op);
+  return element.isF16() || element.isBF16() || (element.isF32() && narrow);
 }
 
 AttentionForm attentionForm(Operation *op, int64_t alignment) {

@@ -53,15 +53,18 @@ struct AttentionForm {
 /// be float32, and its gradient must be unused.
 bool isPlainAttention(mlir::Operation *op);
 
-/// The alignment of rows in elements. Libraries take only 16-bit floats, and
-/// rows that begin at multiples of 16 bytes.
+/// The alignment of rows in elements: cuDNN takes rows of 16-bit floats that
+/// begin at multiples of 16 bytes.
 constexpr int64_t kAttentionAlignment = 8;
 
-/// True for plain attentions that libraries have code for, in any layout:
-/// 16-bit floats (or float32 that the precision policy will make `narrow`, if
-/// that is not null) and a depth of 8, 16, .. 128. An attention and its
+/// True for plain attentions that libraries have code for, in any layout: a
+/// depth of 8, 16, .. 128, and floats of 16 or 32 bits. Which of these types a
+/// target takes, it says itself (Target::keepsComposite). An attention and its
 /// gradient get the same answer.
-bool isLibraryAttention(mlir::Operation *op, mlir::FloatType narrow = {});
+bool isLibraryAttention(mlir::Operation *op);
+/// True if `op` computes in 16-bit floats, or in float32 that the precision
+/// policy will make `narrow`, if that is not null.
+bool isNarrowAttention(mlir::Operation *op, mlir::FloatType narrow);
 
 /// The scratch memory of a gradient whose sums have a fixed order: a float32
 /// number per query, and 64 of them per block of 128 keys and query, with the

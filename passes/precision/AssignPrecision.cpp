@@ -240,10 +240,11 @@ private:
       entryOf.erase(op);
       op->erase();
     }
-    // Attentions that placement kept for 16 bits, but that stay float32.
+    // Attentions that placement kept for 16 bits alone, but that stay float32.
     decomposeComposites(function, [&](Operation *op) {
       bool isKept = !isa<ir::AttentionOp, ir::AttentionGradOp>(op) ||
-                    !isFloat32(op->getResult(0));
+                    !isFloat32(op->getResult(0)) ||
+                    (target && target->keepsComposite(op, {}));
       if (!isKept && entryOf.count(op)) {
         auto found = kept.find(op);
         set(op, "fp32",

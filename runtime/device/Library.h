@@ -97,7 +97,8 @@ public:
   /// "oneDNN 2.6.3": what `trainer doctor` prints.
   virtual std::string version() const = 0;
 
-  /// Prepares a MATMUL or CONV whose slices, dims and strides were validated.
+  /// Prepares a MATMUL, CONV or ATTENTION whose slices, sizes and strides were
+  /// validated.
   /// Fails with SINTER_UNSUPPORTED, naming dtype or shape, when the library
   /// cannot do it.
   virtual Result<std::unique_ptr<LibraryCall>>

@@ -6,6 +6,7 @@
 #include "backends/cpu/codegen/CpuTarget.h"
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
+#include "passes/AttentionForm.h"
 #include "passes/QuantizedPostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "runtime/base/RecordedCpus.h"
@@ -83,13 +84,15 @@ public:
         reason = "loops of the runtime";
       return passes::Implementation::Library;
     }
+    if (isa<ir::AttentionOp>(op))
+      return passes::Implementation::Library;
     if (op->hasTrait<ir::Alias>() || isa<ir::ConstantOp>(op))
       return passes::Implementation::Alias;
     return passes::Implementation::Generated;
   }
 
   bool keepsComposite(Operation *op, FloatType) const override {
-    return isa<ir::GeluOp>(op);
+    return isa<ir::GeluOp>(op) || (hasLibrary && isCalledAttention(op));
   }
 
   bool canFuseEpilogue(Operation *contraction, ArrayRef<passes::PostOp> postOps,
@@ -118,6 +121,18 @@ public:
   }
 
 private:
+  /// Whether `op` is attention without a gradient that the runtime computes
+  /// without storing scores. With few queries, products read the keys and
+  /// values in place, which is faster.
+  static bool isCalledAttention(Operation *op) {
+    constexpr int64_t fewestQueries = 8;
+    auto attention = dyn_cast<ir::AttentionOp>(op);
+    return attention && attention.getStats().use_empty() &&
+           passes::isPlainAttention(op) && passes::isLibraryAttention(op) &&
+           ir::tensorType(attention.getQuery()).getShape().end()[-2] >=
+               fewestQueries;
+  }
+
   /// Whether the calls of `contraction`, of 8-bit integers, have post-ops:
   /// ByteProduct, ByteWindow and ByteDepthwise.
   static bool canStoreCodes(Operation *contraction) {

@@ -41,7 +41,8 @@ void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
                           const uint8_t *panel, float *sums,
                           PanelFetch &fetch) const {
   if (chains_.size() == 1)
-    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, sums, fetch);
+    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, sums, panelColumns,
+                           fetch);
   alignas(64) float partial[blockRows * panelColumns];
   for (const Chain &chain : chains_) {
     BfloatRows stretch = rows;
@@ -52,7 +53,7 @@ void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
         static_cast<int64_t>(chain.firstPart) * depth_.depth + chain.begin;
     const bool isFirst = &chain == &chains_.front();
     multiplyBfloats(bfloatUnit(), tiles, stretch, panel + panelBytes(above),
-                    isFirst ? sums : partial, fetch);
+                    isFirst ? sums : partial, panelColumns, fetch);
     if (!isFirst)
       addSums(sums, partial, rows.count * panelColumns);
   }

@@ -25,12 +25,21 @@ namespace {
 /// A tile has 16 rows of 64 bytes: pairs of bf16 of 16 columns.
 constexpr int64_t tileRows = 16, tileColumns = 16, lineBytes = 64;
 
-/// Two rows of B become a row of pairs.
+/// Each two rows of B become a row of pairs of a tile.
 SINTER_EVERY_WIDTH
-void pairRows(const Bfloat *even, const Bfloat *odd, int64_t count,
-              uint32_t *pairs) {
-  for (int64_t i = 0; i < count; ++i)
-    pairs[i] = even[i].bits | uint32_t(odd[i].bits) << 16;
+void pairRows(const Bfloat *b, int64_t rowStride, int64_t pairs,
+              int64_t columns, uint32_t *tile) {
+  for (int64_t pair = 0; pair < pairs; ++pair, tile += tileColumns) {
+    const Bfloat *even = b + 2 * pair * rowStride, *odd = even + rowStride;
+    auto pairColumns = [&](int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        tile[i] = even[i].bits | uint32_t(odd[i].bits) << 16;
+    };
+    if (columns == tileColumns)
+      pairColumns(tileColumns);
+    else
+      pairColumns(columns);
+  }
 }
 
 /// Packs up to 32 rows and 16 columns. Missing ones stay as they are.
@@ -40,14 +49,16 @@ void packTile(const BfloatMatrix &b, int64_t rows, int64_t columns,
   if (b.rowStride == 1 && rows == 2 * tileRows && columns == tileColumns)
     return transposeSquare(tile, tileColumns, b.data, b.colStride);
 #endif
-  for (int64_t row = 0; row < rows; row += 2, tile += tileColumns) {
+  int64_t row = 0;
+  if (b.colStride == 1) {
+    pairRows(b.data, b.rowStride, rows / 2, columns, tile);
+    row = rows / 2 * 2;
+  }
+  for (; row < rows; row += 2) {
     const Bfloat *even = b.data + row * b.rowStride, *odd = even + b.rowStride;
-    if (b.colStride == 1 && row + 1 < rows) {
-      pairRows(even, odd, columns, tile);
-      continue;
-    }
+    uint32_t *pairs = tile + row / 2 * tileColumns;
     for (int64_t i = 0; i < columns; ++i)
-      tile[i] =
+      pairs[i] =
           even[i * b.colStride].bits |
           (row + 1 < rows ? uint32_t(odd[i * b.colStride].bits) << 16 : 0);
   }
@@ -112,7 +123,7 @@ namespace {
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
 multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
-              PanelFetch &shared) {
+              int64_t sumStride, PanelFetch &shared) {
   PanelFetch fetch = shared; // in registers
   _tile_zero(0);
   _tile_zero(1);
@@ -141,12 +152,12 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
     }
   }
   shared = fetch;
-  constexpr int64_t sumStride = 4 * panelColumns;
-  _tile_stored(0, sums, sumStride);
-  _tile_stored(1, sums + 16, sumStride);
+  const int64_t sumBytes = 4 * sumStride;
+  _tile_stored(0, sums, sumBytes);
+  _tile_stored(1, sums + tileColumns, sumBytes);
   if constexpr (hasUpper) {
-    _tile_stored(2, sums + tileRows * panelColumns, sumStride);
-    _tile_stored(3, sums + tileRows * panelColumns + 16, sumStride);
+    _tile_stored(2, sums + tileRows * sumStride, sumBytes);
+    _tile_stored(3, sums + tileRows * sumStride + tileColumns, sumBytes);
   }
 }
 
@@ -154,7 +165,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
 template <int count>
 __attribute__((target("avx512f,avx512bf16"))) void
 multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
-             float *sums, PanelFetch &fetch) {
+             float *sums, int64_t sumStride, PanelFetch &fetch) {
   __m512 sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_ps();
@@ -181,7 +192,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
   }
   for (int row = 0; row < count; ++row)
     for (int half = 0; half < 2; ++half)
-      _mm512_storeu_ps(sums + (first + row) * panelColumns + 16 * half,
+      _mm512_storeu_ps(sums + (first + row) * sumStride + tileColumns * half,
                        sum[row][half]);
 }
 
@@ -189,33 +200,35 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
 constexpr int64_t dotRows = 8;
 
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
-                    PanelFetch &fetch) {
+                    int64_t sumStride, PanelFetch &fetch) {
   static constexpr std::array<void (*)(const BfloatRows &, int64_t,
-                                       const uint8_t *, float *, PanelFetch &),
+                                       const uint8_t *, float *, int64_t,
+                                       PanelFetch &),
                               dotRows>
       functions = {multiplyDots<1>, multiplyDots<2>, multiplyDots<3>,
                    multiplyDots<4>, multiplyDots<5>, multiplyDots<6>,
                    multiplyDots<7>, multiplyDots<8>};
   for (int64_t first = 0; first < rows.count; first += dotRows)
     functions[static_cast<size_t>(std::min(dotRows, rows.count - first) - 1)](
-        rows, first, panel, sums, fetch);
+        rows, first, panel, sums, sumStride, fetch);
 }
 
 } // namespace
 
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   const BfloatRows &rows, const uint8_t *panel,
-                                  float *sums, PanelFetch &fetch) {
+                                  float *sums, int64_t sumStride,
+                                  PanelFetch &fetch) {
   if (unit == rt::Bf16Unit::Dot)
-    return multiplyByDots(rows, panel, sums, fetch);
+    return multiplyByDots(rows, panel, sums, sumStride, fetch);
   tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)
-    multiplyTiles<true>(rows, panel, sums, fetch);
+    multiplyTiles<true>(rows, panel, sums, sumStride, fetch);
   else
-    multiplyTiles<false>(rows, panel, sums, fetch);
+    multiplyTiles<false>(rows, panel, sums, sumStride, fetch);
 }
 #else
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit, TileRegisters &,
                                   const BfloatRows &, const uint8_t *, float *,
-                                  PanelFetch &) {}
+                                  int64_t, PanelFetch &) {}
 #endif

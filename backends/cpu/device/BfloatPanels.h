@@ -65,11 +65,11 @@ struct BfloatRows {
   int64_t depth, step; // depthStep(depth)
 };
 
-/// sums[row * panelColumns + column] = the product of rows and panel. `unit` is
-/// Dot or Tiles.
+/// sums[row * sumStride + column] = the product of rows and panel, for all
+/// columns of the panel. `unit` is Dot or Tiles.
 void multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                      const BfloatRows &rows, const uint8_t *panel, float *sums,
-                     PanelFetch &fetch);
+                     int64_t sumStride, PanelFetch &fetch);
 
 } // namespace sinter::cpu
 

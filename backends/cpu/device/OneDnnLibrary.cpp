@@ -40,6 +40,8 @@ public:
       context_.workspaceBytes = means.workspaceBytes;
       LibraryCallResult call = command.kind == SINTER_CMD_CONV
                                    ? prepareConv(command, means.constants)
+                               : command.kind == SINTER_CMD_ATTENTION
+                                   ? prepareAttention(command)
                                    : prepareMatmul(command, means.constants);
       releaseConstants(command, means.constants);
       return call;

@@ -145,6 +145,9 @@ LibraryCallResult preparePlainMatmul(const sinter_command &command);
 /// into int32.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
+/// ATTENTION of fp32, fp16 or bf16, forward, up to a depth of 128.
+LibraryCallResult prepareAttention(const sinter_command &command);
+
 /// The start of constant slice `slice`; null if it is in another space.
 const float *constantAddress(const sinter_slice &slice,
                              const uint8_t *constants);

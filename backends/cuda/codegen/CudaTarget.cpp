@@ -57,7 +57,8 @@ static bool isOneQuery(Operation *op) {
 bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
     return libraries.conv && !isOneQuery(op) && passes::isPlainAttention(op) &&
-           passes::isLibraryAttention(op, narrow) && passes::hasFiniteMask(op);
+           passes::isLibraryAttention(op) &&
+           passes::isNarrowAttention(op, narrow) && passes::hasFiniteMask(op);
   auto grad = dyn_cast<ir::GeluGradOp>(op);
   return isa<ir::GeluOp>(op) ||
          (grad && libraries.matmul && grad.getForm() == ir::GeluForm::tanh);
