@@ -351,9 +351,10 @@ public:
                        depthStep(panels.depth)};
     const uint8_t *panel = panels.data;
     PanelFetch nothing;
+    StepWork noWork;
     for (int64_t column = 0; column < columns; column += panelColumns) {
       multiplyBfloats(bfloatUnit(), tiles, a, panel, sums + column, sumStride,
-                      nothing);
+                      nothing, noWork);
       panel += bytesOfPanel(panels.depth);
     }
   }

@@ -38,11 +38,11 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
 }
 
 void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
-                          const uint8_t *panel, float *sums,
-                          PanelFetch &fetch) const {
+                          const uint8_t *panel, float *sums, PanelFetch &fetch,
+                          StepWork &work) const {
   if (chains_.size() == 1)
     return multiplyBfloats(bfloatUnit(), tiles, rows, panel, sums, panelColumns,
-                           fetch);
+                           fetch, work);
   alignas(64) float partial[blockRows * panelColumns];
   for (const Chain &chain : chains_) {
     BfloatRows stretch = rows;
@@ -53,31 +53,65 @@ void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
         static_cast<int64_t>(chain.firstPart) * depth_.depth + chain.begin;
     const bool isFirst = &chain == &chains_.front();
     multiplyBfloats(bfloatUnit(), tiles, stretch, panel + panelBytes(above),
-                    isFirst ? sums : partial, panelColumns, fetch);
+                    isFirst ? sums : partial, panelColumns, fetch, work);
     if (!isFirst)
       addSums(sums, partial, rows.count * panelColumns);
   }
 }
 
+namespace {
+
+/// A block whose sums are complete.
+struct SummedBlock {
+  const BlockStore *store;
+  void *const *buffers;
+  uint32_t result;
+  BlockPlace place;
+  alignas(64) float sums[blockRows * panelColumns];
+
+  static void storeRows(const void *block, RowRange range) {
+    auto *own = static_cast<SummedBlock *>(const_cast<void *>(block));
+    own->store->store(own->sums, own->place, range, own->buffers, own->result);
+  }
+};
+
+} // namespace
+
+/// While tiles multiply a block, the other units of the core store the one
+/// before it.
 void BfloatCall::compute(TileRegisters &tiles, const Task &task,
                          void *const *buffers) const {
   const int64_t depth =
-      depth_.depth * static_cast<int64_t>(depth_.parts.size());
-  PanelFetch fetch(task.next,
-                   (task.end - task.begin) * task.panels * (depth / step_));
+                    depth_.depth * static_cast<int64_t>(depth_.parts.size()),
+                steps = depth / step_;
+  PanelFetch fetch(task.next, (task.end - task.begin) * task.panels * steps);
   BfloatRows rows{nullptr, 0, 0, depth_.parts, depth_.depth, step_};
-  BlockPlace place;
-  alignas(64) float sums[blockRows * panelColumns];
-  for (int64_t block = task.begin; block < task.end; ++block)
+  SummedBlock blocks[2];
+  for (SummedBlock &block : blocks) {
+    block.store = &store_;
+    block.buffers = buffers;
+    block.result = command_.numSlices - 1;
+  }
+  const bool overlaps = bfloatUnit() == Bf16Unit::Tiles;
+  constexpr int64_t rowsOfPiece = 2;
+  StepWork work; // the block before
+  size_t turn = 0;
+  for (int64_t number = task.begin; number < task.end; ++number)
     for (int64_t panel = 0; panel < task.panels; ++panel) {
+      SummedBlock &block = blocks[turn];
       const int64_t column = panel * panelColumns;
-      place.firstColumn = task.firstColumn + column;
-      place.columns = std::min(panelColumns, task.columns - column);
+      block.place.firstColumn = task.firstColumn + column;
+      block.place.columns = std::min(panelColumns, task.columns - column);
       rows.data = reinterpret_cast<const Bfloat *>(task.a);
-      setBlock(block, task.batch, rows, place);
-      store_.fetch(place, buffers, command_.numSlices - 1);
-      sumBlock(tiles, rows, task.panel + panel * panelBytes(depth), sums,
-               fetch);
-      store_.store(sums, place, buffers, command_.numSlices - 1);
+      setBlock(number, task.batch, rows, block.place);
+      work.spread(steps, rowsOfPiece);
+      sumBlock(tiles, rows, task.panel + panel * panelBytes(depth), block.sums,
+               fetch, work);
+      work.finish();
+      work = StepWork(SummedBlock::storeRows, &block, block.place.count);
+      if (!overlaps)
+        work.finish();
+      turn ^= 1;
     }
+  work.finish();
 }

@@ -36,7 +36,8 @@ private:
   void compute(TileRegisters &tiles, const Task &task,
                void *const *buffers) const final;
   void sumBlock(TileRegisters &tiles, const BfloatRows &rows,
-                const uint8_t *panel, float *sums, PanelFetch &fetch) const;
+                const uint8_t *panel, float *sums, PanelFetch &fetch,
+                StepWork &work) const;
 
   const BlockStore store_;
   const Depth depth_;

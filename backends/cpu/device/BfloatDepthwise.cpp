@@ -65,7 +65,8 @@ private:
   }
   void storeBlock(float *sums, const BlockPlace &place,
                   void *const *buffers) const override {
-    store_.store(sums, place, buffers, command_.numSlices - 1);
+    store_.store(sums, place, {0, place.count}, buffers,
+                 command_.numSlices - 1);
   }
 
   const BlockStore store_;

@@ -123,7 +123,7 @@ namespace {
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
 multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
-              int64_t sumStride, PanelFetch &shared) {
+              int64_t sumStride, PanelFetch &shared, StepWork &work) {
   PanelFetch fetch = shared; // in registers
   _tile_zero(0);
   _tile_zero(1);
@@ -149,6 +149,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
       }
       panel += 2 * tileBytes;
       fetch.step();
+      work.step();
     }
   }
   shared = fetch;
@@ -218,17 +219,17 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   const BfloatRows &rows, const uint8_t *panel,
                                   float *sums, int64_t sumStride,
-                                  PanelFetch &fetch) {
+                                  PanelFetch &fetch, StepWork &work) {
   if (unit == rt::Bf16Unit::Dot)
     return multiplyByDots(rows, panel, sums, sumStride, fetch);
   tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)
-    multiplyTiles<true>(rows, panel, sums, sumStride, fetch);
+    multiplyTiles<true>(rows, panel, sums, sumStride, fetch, work);
   else
-    multiplyTiles<false>(rows, panel, sums, sumStride, fetch);
+    multiplyTiles<false>(rows, panel, sums, sumStride, fetch, work);
 }
 #else
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit, TileRegisters &,
                                   const BfloatRows &, const uint8_t *, float *,
-                                  int64_t, PanelFetch &) {}
+                                  int64_t, PanelFetch &, StepWork &) {}
 #endif

@@ -11,6 +11,7 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 
+#include "backends/cpu/device/StepWork.h"
 #include "backends/cpu/device/TileRegisters.h"
 #include "runtime/base/CpuRates.h"
 #include "runtime/base/Float16.h"
@@ -66,10 +67,11 @@ struct BfloatRows {
 };
 
 /// sums[row * sumStride + column] = the product of rows and panel, for all
-/// columns of the panel. `unit` is Dot or Tiles.
+/// columns of the panel. `unit` is Dot or Tiles; only tiles take steps of
+/// `work`.
 void multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                      const BfloatRows &rows, const uint8_t *panel, float *sums,
-                     int64_t sumStride, PanelFetch &fetch);
+                     int64_t sumStride, PanelFetch &fetch, StepWork &work);
 
 } // namespace sinter::cpu
 

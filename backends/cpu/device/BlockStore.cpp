@@ -8,6 +8,7 @@
 #include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
+#include "runtime/base/FloatFunctions.h"
 
 #include <algorithm>
 #include <array>
@@ -39,20 +40,18 @@ void sinter::cpu::addSums(float *to, const float *from, int64_t count) {
     to[i] += from[i];
 }
 
-void BlockStore::fetch(const BlockPlace &place, void *const *buffers,
-                       uint32_t result) const {
-  const auto *first = static_cast<const uint8_t *>(buffers[result]);
-  constexpr int64_t lineBytes = 64;
-  const int64_t width = isBfloat_ ? sizeof(Bfloat) : sizeof(float),
-                bytes = place.columns * width;
-  for (int64_t i = 0; i < place.count; ++i) {
-    const int64_t row = place.rows[static_cast<size_t>(i)];
-    if (row == BlockPlace::dropped)
-      continue;
-    for (int64_t at = 0; at < bytes; at += lineBytes)
-      __builtin_prefetch(first + row * width + at, /*rw=*/1, /*locality=*/3);
-  }
-}
+namespace sinter::cpu {
+/// What a pass reads and writes.
+struct RowsOfBlock {
+  float *sums;
+  const BlockPlace &place;
+  RowRange range;
+  const void *bias; // of all columns, or of all rows
+  bool biasAlongRows;
+  const void *added;
+  void *result; // null: the block changes in place
+};
+} // namespace sinter::cpu
 
 #if defined(__x86_64__)
 #define SINTER_BFLOAT_CPU                                                      \
@@ -67,16 +66,6 @@ namespace {
 /// A row of a block in two registers.
 struct Row {
   __m512 low, high;
-};
-
-/// One pass over a block.
-struct Pass {
-  float *sums;
-  const BlockPlace &place;
-  const void *bias = nullptr; // of all columns, or of all rows
-  bool biasAlongRows = false;
-  const void *operand = nullptr; // added after the bias
-  void *result = nullptr;        // null: the block changes in place
 };
 
 /// The elements of a row that are in the result.
@@ -130,27 +119,41 @@ SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
       _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
 }
 
-template <class Element, bool hasBias, bool hasOperand, bool hasRelu>
-SINTER_BFLOAT_CPU void runPass(const Pass &pass) {
-  const __mmask32 mask = maskOf(pass.place);
+using Function = float (*)(float);
+
+template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
+  if constexpr (function == nullptr)
+    return x;
+  float line[16];
+  _mm512_storeu_ps(line, x);
+  for (float &element : line)
+    element = function(element);
+  return _mm512_loadu_ps(line);
+}
+
+template <class Element, bool hasBias, Function function, bool hasAdded,
+          bool hasRelu>
+SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
+  const __mmask32 mask = maskOf(rows.place);
   Row bias{};
-  if (hasBias && !pass.biasAlongRows)
-    bias = loadOperand<Element>(pass.bias, pass.place.firstColumn, mask);
-  for (int64_t i = 0; i < pass.place.count; ++i) {
-    const int64_t offset = pass.place.rows[static_cast<size_t>(i)];
+  if (hasBias && !rows.biasAlongRows)
+    bias = loadOperand<Element>(rows.bias, rows.place.firstColumn, mask);
+  for (int64_t i = rows.range.begin; i < rows.range.end; ++i) {
+    const int64_t offset = rows.place.rows[static_cast<size_t>(i)];
     if (offset == BlockPlace::dropped)
       continue;
-    float *line = pass.sums + i * panelColumns;
+    float *line = rows.sums + i * panelColumns;
     Row row = load(line);
     if constexpr (hasBias) {
-      if (pass.biasAlongRows)
+      if (rows.biasAlongRows)
         bias.low = bias.high = _mm512_set1_ps(rt::toFloat(
-            static_cast<const Element *>(pass.bias)[pass.place.firstRow + i]));
+            static_cast<const Element *>(rows.bias)[rows.place.firstRow + i]));
       row.low = _mm512_add_ps(row.low, bias.low);
       row.high = _mm512_add_ps(row.high, bias.high);
     }
-    if constexpr (hasOperand) {
-      const Row added = loadOperand<Element>(pass.operand, offset, mask);
+    row = {applied<function>(row.low), applied<function>(row.high)};
+    if constexpr (hasAdded) {
+      const Row added = loadOperand<Element>(rows.added, offset, mask);
       row.low = _mm512_add_ps(row.low, added.low);
       row.high = _mm512_add_ps(row.high, added.high);
     }
@@ -158,8 +161,8 @@ SINTER_BFLOAT_CPU void runPass(const Pass &pass) {
       row.low = relu(row.low);
       row.high = relu(row.high);
     }
-    if (pass.result) {
-      storeResult<Element>(row, pass.result, offset, mask);
+    if (rows.result) {
+      storeResult<Element>(row, rows.result, offset, mask);
     } else {
       _mm512_store_ps(line, row.low);
       _mm512_store_ps(line + 16, row.high);
@@ -167,59 +170,106 @@ SINTER_BFLOAT_CPU void runPass(const Pass &pass) {
   }
 }
 
-template <class Element> void runPass(const Pass &pass, bool hasRelu) {
-  static constexpr std::array<void (*)(const Pass &), 8> functions = {
-      runPass<Element, false, false, false>,
-      runPass<Element, false, false, true>,
-      runPass<Element, false, true, false>,
-      runPass<Element, false, true, true>,
-      runPass<Element, true, false, false>,
-      runPass<Element, true, false, true>,
-      runPass<Element, true, true, false>,
-      runPass<Element, true, true, true>};
-  const size_t index = 4 * size_t(pass.bias != nullptr) +
-                       2 * size_t(pass.operand != nullptr) + size_t(hasRelu);
-  functions[index](pass);
+using RunPass = void (*)(const RowsOfBlock &rows);
+
+template <class Element, Function function>
+RunPass passOf(const BlockStore::Pass &pass) {
+  static constexpr std::array<RunPass, 8> functions = {
+      runPass<Element, false, function, false, false>,
+      runPass<Element, false, function, false, true>,
+      runPass<Element, false, function, true, false>,
+      runPass<Element, false, function, true, true>,
+      runPass<Element, true, function, false, false>,
+      runPass<Element, true, function, false, true>,
+      runPass<Element, true, function, true, false>,
+      runPass<Element, true, function, true, true>};
+  return functions[4 * size_t(pass.bias != nullptr) +
+                   2 * size_t(pass.add != nullptr) +
+                   size_t(pass.relu != nullptr)];
+}
+
+/// Null if registers do not apply the function of the pass.
+template <class Element> RunPass passOf(const BlockStore::Pass &pass) {
+  if (!pass.function)
+    return passOf<Element, nullptr>(pass);
+  switch (pass.function->kind) {
+  case SINTER_POST_GELU_ERF:
+    return passOf<Element, rt::fastGeluErf>(pass);
+  case SINTER_POST_GELU_TANH:
+    return passOf<Element, rt::fastGeluTanh>(pass);
+  case SINTER_POST_SIGMOID:
+    return passOf<Element, rt::fastSigmoid>(pass);
+  case SINTER_POST_SWISH:
+    return passOf<Element, rt::fastSwish>(pass);
+  default:
+    return nullptr;
+  }
 }
 
 } // namespace
 
-void BlockStore::store(float *sums, const BlockPlace &place,
-                       void *const *buffers, uint32_t result) const {
-  auto next = postOps_.begin();
-  const auto end = postOps_.end();
+BlockStore::BlockStore(std::span<const sinter_post_op> postOps,
+                       uint32_t outDtype, bool biasAlongRows)
+    : isBfloat_(outDtype == SINTER_BF16), biasAlongRows_(biasAlongRows) {
+  auto next = postOps.begin();
   auto take = [&](uint32_t kind) {
-    return next != end && next->kind == kind ? &*next++ : nullptr;
+    return next != postOps.end() && next->kind == kind ? &*next++ : nullptr;
   };
-  // A bias, an operand and relu, in this order, are part of one pass. Between
-  // passes the others change the block, with the columns beyond the result's.
-  for (;;) {
-    Pass pass{sums, place};
-    pass.biasAlongRows = biasAlongRows_;
-    if (const sinter_post_op *op = take(SINTER_POST_BIAS))
-      pass.bias = buffers[op->slice];
-    if (const sinter_post_op *op = take(SINTER_POST_ADD))
-      pass.operand = buffers[op->slice];
-    const bool hasRelu = take(SINTER_POST_RELU) != nullptr;
-    const bool isLast = next == end;
-    if (isLast)
-      pass.result = buffers[result];
-    if (isLast || pass.bias || pass.operand || hasRelu)
-      isBfloat_ ? runPass<Bfloat>(pass, hasRelu)
-                : runPass<float>(pass, hasRelu);
-    if (isLast)
-      return;
-    if (readsOperand(*next) || next->kind == SINTER_POST_RELU)
+  auto runOf = [&](const Pass &pass) {
+    return isBfloat_ ? passOf<Bfloat>(pass) : passOf<float>(pass);
+  };
+  do {
+    Pass pass{};
+    pass.bias = take(SINTER_POST_BIAS);
+    if (next != postOps.end()) {
+      pass.function = &*next;
+      if (runOf(pass))
+        ++next;
+      else
+        pass.function = nullptr;
+    }
+    pass.add = take(SINTER_POST_ADD);
+    pass.relu = take(SINTER_POST_RELU);
+    pass.run = runOf(pass);
+    const bool isOther = next != postOps.end() && !readsOperand(*next) &&
+                         next->kind != SINTER_POST_RELU;
+    if (isOther && !pass.bias && !pass.function && !pass.add && !pass.relu)
+      pass.run = nullptr; // nothing comes before it
+    pass.other = isOther ? &*next++ : nullptr;
+    passes_.push_back(pass);
+  } while (next != postOps.end());
+  if (passes_.back().other) {
+    Pass store{};
+    store.run = runOf(store);
+    passes_.push_back(store);
+  }
+}
+
+void BlockStore::store(float *sums, const BlockPlace &place, RowRange range,
+                       void *const *buffers, uint32_t result) const {
+  // Passes but the last one change the block, with the columns beyond the
+  // result's.
+  for (const Pass &pass : passes_) {
+    auto operandOf = [&](const sinter_post_op *op) {
+      return op ? buffers[op->slice] : nullptr;
+    };
+    const bool isLast = &pass == &passes_.back();
+    if (pass.run)
+      pass.run({sums, place, range, operandOf(pass.bias), biasAlongRows_,
+                operandOf(pass.add), isLast ? buffers[result] : nullptr});
+    if (!pass.other)
       continue;
     const PostOpOperand none;
-    applyPostOps(
-        {&*next++, 1},
-        {sums, 1, place.count * panelColumns, place.count * panelColumns, 1},
-        &none);
+    const int64_t count = (range.end - range.begin) * panelColumns;
+    applyPostOps({pass.other, 1},
+                 {sums + range.begin * panelColumns, 1, count, count, 1},
+                 &none);
   }
 }
 #else
-void BlockStore::store(float *, const BlockPlace &, void *const *,
+BlockStore::BlockStore(std::span<const sinter_post_op>, uint32_t, bool) {}
+
+void BlockStore::store(float *, const BlockPlace &, RowRange, void *const *,
                        uint32_t) const {
   (void)isBfloat_;
   (void)biasAlongRows_;

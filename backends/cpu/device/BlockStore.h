@@ -10,11 +10,13 @@
 #define SINTER_BACKENDS_CPU_DEVICE_BLOCKSTORE_H
 
 #include "backends/cpu/device/BfloatPanels.h"
+#include "backends/cpu/device/StepWork.h"
 #include "sinter/abi.h"
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace sinter::cpu {
 
@@ -44,23 +46,27 @@ public:
   /// `outDtype` is bf16 or fp32; operands of post-ops have it, too. A bias has
   /// one element for each row with `biasAlongRows`, else for each column.
   BlockStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
-             bool biasAlongRows)
-      : postOps_(postOps), isBfloat_(outDtype == SINTER_BF16),
-        biasAlongRows_(biasAlongRows) {}
+             bool biasAlongRows);
 
-  /// Brings the lines of `place` in the result into the cache: soon they are
-  /// written.
-  void fetch(const BlockPlace &place, void *const *buffers,
-             uint32_t result) const;
-  /// `sums` has `place.count` rows of panelColumns numbers, is aligned to 64
-  /// bytes, and is changed. The CPU has a unit for bf16.
-  /// `buffers` are those of the command; the result is buffer `result`.
-  void store(float *sums, const BlockPlace &place, void *const *buffers,
-             uint32_t result) const;
+  /// Some rows of the block. `sums` has `place.count` rows of
+  /// panelColumns numbers, is aligned to 64 bytes, and is changed. The CPU has
+  /// a unit for bf16. `buffers` are those of the command; the result is buffer
+  /// `result`.
+  void store(float *sums, const BlockPlace &place, RowRange range,
+             void *const *buffers, uint32_t result) const;
+
+  /// One pass over rows in registers; null: absent. The post-ops are applied in
+  /// this order.
+  struct Pass {
+    const sinter_post_op *bias, *function, *add, *relu;
+    /// Follows in a pass of its own.
+    const sinter_post_op *other;
+    void (*run)(const struct RowsOfBlock &rows);
+  };
 
 private:
-  std::span<const sinter_post_op> postOps_;
   bool isBfloat_, biasAlongRows_;
+  std::vector<Pass> passes_; // the last one stores
 };
 
 } // namespace sinter::cpu
