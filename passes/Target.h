@@ -106,6 +106,13 @@ public:
   virtual bool keepsComposite(mlir::Operation *op,
                               mlir::FloatType narrow) const = 0;
 
+  /// True when `contraction` is as fast in float32 as in 16-bit floats: it
+  /// reads its larger operand once, where the caller of the program has stored
+  /// it in float32, so rounding would be one more pass over memory.
+  virtual bool multipliesInPlace(mlir::Operation *contraction) const {
+    return false;
+  }
+
   /// True when the library call `contraction` can apply all of `postOps`, in
   /// order, to its float32 result before storing it. Without post-ops: whether
   /// it can store a float32 result of 16-bit operands. `narrow` is the type to

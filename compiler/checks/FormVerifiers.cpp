@@ -175,7 +175,7 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
       return value.getDefiningOp<ir::ConstantOp>() != nullptr;
     });
     if (isWidened(op->getOperand(0)) != isWidened(op->getOperand(1)) &&
-        !hasConstant)
+        !hasConstant && !context.target.multipliesInPlace(op))
       reports.report(op) << "'" << op->getName()
                          << "' multiplies 16-bit floats by float32";
   });

@@ -150,6 +150,8 @@ private:
       if (auto dot = dyn_cast<ir::DotGeneralOp>(op);
           dot && codedWeights(dot.getRhs()))
         kept.try_emplace(op, "its weights are codes of 4 or 8 bits");
+      if (target && target->multipliesInPlace(op))
+        kept.try_emplace(op, "an input in float32 is read once, in place");
       entryOf[op] = entries.size();
       locations.push_back(op->getLoc());
       entries.push_back(std::move(entry));

@@ -7,6 +7,7 @@
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
+#include "passes/MatmulForm.h"
 #include "passes/QuantizedPostOps.h"
 #include "passes/fuse/Fusion.h"
 #include "runtime/base/RecordedCpus.h"
@@ -95,6 +96,25 @@ public:
     return isa<ir::GeluOp>(op) || (hasLibrary && isCalledAttention(op));
   }
 
+  /// As InPlaceRowProduct of the runtime, for products of one or two rows.
+  bool multipliesInPlace(Operation *contraction) const override {
+    constexpr int64_t mostRows = 2;
+    auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+    if (!dot || !hasLibrary || cpu.lanes < 16)
+      return false;
+    std::optional<passes::MatmulForm> form = passes::matmulForm(
+        dot, passes::ViewDepth::loops, passes::ViewDepth::loops);
+    if (!form || std::min(form->m, form->n) > mostRows)
+      return false;
+    const bool isRight = form->m <= form->n;
+    Value matrix = isRight ? form->b : form->a;
+    ArrayRef<int64_t> strides =
+        ArrayRef(isRight ? form->bStrides : form->aStrides).take_back(2);
+    return isKeptByCaller(matrix) &&
+           ir::tensorType(matrix).getElementType().isF32() &&
+           llvm::is_contained(strides, 1);
+  }
+
   bool canFuseEpilogue(Operation *contraction, ArrayRef<passes::PostOp> postOps,
                        FloatType) const override {
     if (passes::multipliesBytes(contraction))
@@ -121,6 +141,25 @@ public:
   }
 
 private:
+  /// Whether `value` is an input, or a value that is kept from run to run.
+  static bool isKeptByCaller(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto function =
+        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                 : nullptr;
+    if (!function)
+      return false;
+    const unsigned number = argument.getArgNumber();
+    if (function.getArgAttr(number, ir::SinterDialect::kInputAttr))
+      return true;
+    auto symbol = function.getArgAttrOfType<FlatSymbolRefAttr>(
+        number, ir::SinterDialect::kStateAttr);
+    auto state = symbol ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
+                              function, symbol)
+                        : nullptr;
+    return state && state.getRole() == ir::StateRole::buffer;
+  }
+
   /// Whether `op` is attention without a gradient that the runtime computes
   /// without storing scores. With few queries, products read the keys and
   /// values in place, which is faster.
