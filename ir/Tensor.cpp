@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Tensor.h"
+#include "ir/ElementBytes.h"
 #include "runtime/base/Float16.h"
 
 #include "mlir/IR/AsmState.h"
@@ -23,13 +24,6 @@ using namespace mlir;
 namespace sinter::ir {
 
 namespace {
-
-/// A constant of more bytes than this is a resource blob; see sinter.constant.
-constexpr int64_t kInlineBytes = 1024;
-// MLIR 19 cannot read bytecode back if blobs have a larger alignment.
-constexpr int64_t kBlobAlignment = 8;
-
-bool isSupportedElement(Type element) { return elementSizeBytes(element) != 0; }
 
 /// Decodes `bits` of `type`, a 16-bit format.
 double decodeNarrow(uint16_t bits, FloatType type) {
@@ -186,39 +180,27 @@ void Tensor::roundToStorage() {
 
 FailureOr<Tensor> Tensor::fromAttr(ElementsAttr attr) {
   auto type = dyn_cast<RankedTensorType>(attr.getType());
-  if (!type || !hasBoundedSize(type) ||
-      !isSupportedElement(type.getElementType()))
-    return failure();
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(attr)) {
-    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-    int64_t sizeBytes =
-        type.getNumElements() * elementSizeBytes(type.getElementType());
-    if (!blob || static_cast<int64_t>(blob->getData().size()) != sizeBytes)
-      return failure();
-    return fromBytes(type, blob->getData().data());
+  if (std::optional<ElementBytes> bytes = elementBytes(attr)) {
+    if (!bytes->isSplat)
+      return fromBytes(type, bytes->data.data());
+    Tensor tensor(type);
+    if (tensor.size() == 0)
+      return tensor;
+    Tensor single = fromBytes(RankedTensorType::get({}, type.getElementType()),
+                              bytes->data.data());
+    if (tensor.isFloat())
+      std::fill(tensor.floats.begin(), tensor.floats.end(), single.floats[0]);
+    else
+      std::fill(tensor.ints.begin(), tensor.ints.end(), single.ints[0]);
+    return tensor;
   }
   auto dense = dyn_cast<DenseElementsAttr>(attr);
-  if (!dense)
+  if (!dense || !hasBoundedSize(type) || !type.getElementType().isInteger(1))
     return failure();
-  if (!dense.isSplat() && !type.getElementType().isInteger(1))
-    return fromBytes(type, dense.getRawData().data());
-  // A splat holds one element, and truth values one bit each.
   Tensor tensor(type);
-  if (tensor.isFloat()) {
-    if (tensor.floats.empty())
-      return tensor;
-    auto single = RankedTensorType::get({}, type.getElementType());
-    double value = fromBytes(single, dense.getRawData().data()).floats[0];
-    std::fill(tensor.floats.begin(), tensor.floats.end(), value);
-  } else if (type.getElementType().isInteger(1)) {
-    for (auto [value, bit] :
-         llvm::zip_equal(tensor.ints, dense.getValues<bool>()))
-      value = bit;
-  } else if (!tensor.ints.empty()) {
-    auto single = RankedTensorType::get({}, type.getElementType());
-    int64_t value = fromBytes(single, dense.getRawData().data()).ints[0];
-    std::fill(tensor.ints.begin(), tensor.ints.end(), value);
-  }
+  for (auto [value, bit] :
+       llvm::zip_equal(tensor.ints, dense.getValues<bool>()))
+    value = bit;
   return tensor;
 }
 
@@ -229,25 +211,6 @@ std::string resourceKey(StringRef name) {
   for (char c : name)
     key += llvm::isAlnum(c) || c == '.' || c == '_' ? c : '_';
   return key;
-}
-
-/// Elements of several bytes, as toBytes gives them.
-static ElementsAttr attrOfBytes(RankedTensorType type, ArrayRef<char> bytes,
-                                StringRef hint) {
-  size_t width = elementSizeBytes(type.getElementType());
-  // Comparing each element with its successor finds a splat; NaN and -0.0 are
-  // compared by their bits.
-  bool isSplat =
-      !bytes.empty() && std::memcmp(bytes.data(), bytes.data() + width,
-                                    bytes.size() - width) == 0;
-  if (isSplat)
-    return DenseElementsAttr::getFromRawBuffer(type, bytes.take_front(width));
-  if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
-    return DenseElementsAttr::getFromRawBuffer(type, bytes);
-  AsmResourceBlob blob =
-      HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, kBlobAlignment);
-  return DenseResourceElementsAttr::get(type, resourceKey(hint),
-                                        std::move(blob));
 }
 
 ElementsAttr Tensor::toAttr(StringRef hint) const {

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/simplify/QuantizedValue.h"
-#include "ir/Tensor.h"
+#include "ir/StoredIntegers.h"
 #include "passes/OpClasses.h"
 
 using namespace mlir;
@@ -13,46 +13,16 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// The least and the greatest of some integers.
-struct Range {
-  int64_t least, greatest;
-};
-
-Range rangeOf(IntegerType type) {
-  return type.isUnsigned() ? Range{0, 255} : Range{-128, 127};
-}
-
-/// The elements of a constant of integers; nothing for other values.
-std::optional<Tensor> constantIntegers(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant || !isa<IntegerType>(constant.getType().getElementType()))
-    return std::nullopt;
-  FailureOr<Tensor> tensor =
-      Tensor::fromAttr(cast<ElementsAttr>(constant.getValue()));
-  if (failed(tensor) || tensor->ints.empty())
-    return std::nullopt;
-  return std::move(*tensor);
-}
-
-Range rangeOf(const Tensor &tensor) {
-  auto [least, greatest] =
-      std::minmax_element(tensor.ints.begin(), tensor.ints.end());
-  return {*least, *greatest};
+IntegerRange rangeOf(IntegerType type) {
+  return type.isUnsigned() ? IntegerRange{0, 255} : IntegerRange{-128, 127};
 }
 
 /// Bounds of the integers `value`, if they follow from a constant or a type of
 /// 8 bits.
-std::optional<Range> rangeOf(Value value) {
-  if (SplatElementsAttr splat; matchPattern(value, m_Constant(&splat)) &&
-                               isa<IntegerType>(splat.getElementType())) {
-    APInt number = splat.getSplatValue<APInt>();
-    int64_t bits = splat.getElementType().isUnsignedInteger()
-                       ? static_cast<int64_t>(number.getZExtValue())
-                       : number.getSExtValue();
-    return Range{bits, bits};
-  }
-  if (std::optional<Tensor> tensor = constantIntegers(value))
-    return rangeOf(*tensor);
+std::optional<IntegerRange> rangeOf(Value value) {
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    if (auto range = integerRange(cast<ElementsAttr>(constant.getValue())))
+      return range;
   // A view of a constant is narrower than its type.
   Operation *def = value.getDefiningOp();
   if (isView(def) || (def && widenedBytes(value)))
@@ -66,28 +36,28 @@ std::optional<Range> rangeOf(Value value) {
 
 /// A constant of int32 whose elements fit 8 bits, perhaps less a zero point.
 std::optional<Quantized> QuantizedReader::constantOf(Value value) const {
-  std::optional<Tensor> tensor = constantIntegers(value);
-  if (!tensor || !tensor->type().getElementType().isSignlessInteger(32))
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant || !constant.getType().getElementType().isSignlessInteger(32))
     return std::nullopt;
-  auto [least, greatest] = rangeOf(*tensor);
-  if (greatest - least > 255)
+  auto integers = cast<ElementsAttr>(constant.getValue());
+  std::optional<IntegerRange> range = integerRange(integers);
+  if (!range || range->greatest - range->least > 255)
     return std::nullopt;
+  const auto [least, greatest] = *range;
   const bool isUnsigned = least >= 0 && greatest > 127;
   const int64_t zero = isUnsigned
                            ? (greatest > 255 ? least : 0)
                            : (least < -128 || greatest > 127 ? least + 128 : 0);
-  Tensor codes(withElement(
-      tensor->type(), isUnsigned ? IntegerType::get(value.getContext(), 8,
-                                                    IntegerType::Unsigned)
-                                 : IntegerType::get(value.getContext(), 8)));
-  for (auto [code, number] : llvm::zip_equal(codes.ints, tensor->ints))
-    code = number - zero;
-  OpBuilder at(value.getDefiningOp());
-  Value narrow = at.create<ConstantOp>(value.getLoc(), codes.toAttr("codes"));
-  return Quantized{narrow,
-                   zero ? b.splat(tensor->type(), static_cast<double>(-zero))
-                        : Value(),
-                   {}};
+  auto code = isUnsigned ? IntegerType::get(value.getContext(), 8,
+                                            IntegerType::Unsigned)
+                         : IntegerType::get(value.getContext(), 8);
+  OpBuilder at(constant);
+  Value codes = at.create<ConstantOp>(
+      value.getLoc(), narrowedIntegers(integers, zero, code, "codes"));
+  return Quantized{
+      codes,
+      zero ? b.splat(constant.getType(), static_cast<double>(-zero)) : Value(),
+      {}};
 }
 
 /// The parts of a transposed value, transposed.
@@ -113,7 +83,7 @@ std::optional<Quantized> QuantizedReader::integersOf(Value value) const {
     Value codes = widenedBytes(difference.getLhs());
     if (!codes)
       return std::nullopt;
-    std::optional<Range> zero = rangeOf(difference.getRhs());
+    std::optional<IntegerRange> zero = rangeOf(difference.getRhs());
     bool isZero = zero && zero->least == 0 && zero->greatest == 0;
     return Quantized{codes, isZero ? Value() : difference.getRhs(), {}};
   }
@@ -189,9 +159,9 @@ std::optional<Quantized> QuantizedReader::read(Value value) const {
 bool sumsFit(const Quantized &lhs, const Quantized &rhs, double terms) {
   double most = terms;
   for (const Quantized &side : {lhs, rhs}) {
-    Range codes = *rangeOf(side.codes);
-    std::optional<Range> zero =
-        side.zero ? rangeOf(side.zero) : std::optional(Range{0, 0});
+    IntegerRange codes = *rangeOf(side.codes);
+    std::optional<IntegerRange> zero =
+        side.zero ? rangeOf(side.zero) : std::optional(IntegerRange{0, 0});
     if (!zero)
       return false;
     most *= static_cast<double>(
