@@ -85,17 +85,39 @@ void withNumbers(F f, const Tensor &x, const Tensor &y, Tensor &to) {
       reinterpret_cast<uint64_t *>(to.ints.data()));
 }
 
-/// The tensor of `type` whose i-th element is that of `x` at start + index .
-/// strides.
-inline Tensor moveElements(mlir::RankedTensorType type, const Tensor &x,
-                           llvm::ArrayRef<int64_t> strides, int64_t start = 0) {
-  Tensor result(type);
-  withElements(x, result, [&](const auto &from, auto &to) {
-    forEachPosition(
-        type.getShape(), strides, start,
-        [&](int64_t i, int64_t position) { to[i] = from[position]; });
-  });
-  return result;
+/// Where a tensor has the elements of another one: at start + index . strides.
+struct Walk {
+  llvm::SmallVector<int64_t> strides;
+  int64_t start = 0;
+};
+
+/// Where the operand of a broadcast, transpose, reverse or slice has the
+/// elements of its result; nothing for other ops.
+std::optional<Walk> walkOf(mlir::Operation *op);
+
+/// Copies the elements of `from` along `walk` to a tensor of `shape`.
+template <class T>
+void moveElements(llvm::ArrayRef<int64_t> shape, const Walk &walk,
+                  const T *from, T *to) {
+  if (shape.empty()) {
+    *to = from[walk.start];
+    return;
+  }
+  const int64_t size = shape.back(), stride = walk.strides.back();
+  llvm::ArrayRef<int64_t> outer = shape.drop_back();
+  const int64_t rows = size == 0 ? 0 : sizeOf(outer);
+  Odometer<1> odometer(outer, {llvm::ArrayRef(walk.strides).drop_back()},
+                       {walk.start});
+  for (int64_t row = 0; row < rows; ++row, odometer.step(), to += size) {
+    const T *at = from + odometer.position[0];
+    if (stride == 0)
+      std::fill_n(to, size, *at);
+    else if (stride == 1)
+      std::copy_n(at, size, to);
+    else
+      for (int64_t i = 0; i < size; ++i)
+        to[i] = at[i * stride];
+  }
 }
 
 /// A tensor viewed as [outer, size, inner] around one dimension.

@@ -6,6 +6,8 @@
 #include "ir/eval/Evaluate.h"
 #include "ir/eval/Loops.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -42,16 +44,79 @@ LogicalResult IotaOp::evaluate(ArrayRef<Tensor> operands,
 // Every element moves
 //===----------------------------------------------------------------------===//
 
+static Walk walkOfBroadcast(BroadcastOp op) {
+  // A dimension that repeats has stride 0.
+  ArrayRef<int64_t> shape = op.getX().getType().getShape();
+  SmallVector<int64_t> from = rowMajorStrides(shape),
+                       strides(op.getType().getRank(), 0);
+  for (auto [i, dim] : llvm::enumerate(op.getDims()))
+    strides[dim] = shape[i] == 1 ? 0 : from[i];
+  return {strides};
+}
+
+static Walk walkOfTranspose(TransposeOp op) {
+  SmallVector<int64_t> from = rowMajorStrides(op.getX().getType().getShape()),
+                       strides;
+  for (int64_t dim : op.getPerm())
+    strides.push_back(from[dim]);
+  return {strides};
+}
+
+static Walk walkOfReverse(ReverseOp op) {
+  ArrayRef<int64_t> shape = op.getX().getType().getShape();
+  Walk walk{rowMajorStrides(shape)};
+  for (int64_t dim : op.getDims()) {
+    walk.start += (shape[dim] - 1) * walk.strides[dim];
+    walk.strides[dim] = -walk.strides[dim];
+  }
+  return walk;
+}
+
+static Walk walkOfSlice(SliceOp op) {
+  SmallVector<int64_t> from = rowMajorStrides(op.getX().getType().getShape());
+  Walk walk{from};
+  for (auto [dim, size] : llvm::enumerate(op.getType().getShape())) {
+    walk.start += op.getStarts()[dim] * from[dim];
+    // A stride may exceed the size, and overflow when multiplied; with one
+    // element it is not used.
+    walk.strides[dim] = size > 1 ? from[dim] * op.getStrides()[dim] : 0;
+  }
+  return walk;
+}
+
+std::optional<Walk> sinter::ir::walkOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Walk>>(op)
+      .Case(walkOfBroadcast)
+      .Case(walkOfTranspose)
+      .Case(walkOfReverse)
+      .Case(walkOfSlice)
+      .Default([](Operation *) { return std::optional<Walk>(); });
+}
+
+/// The result of an op that has a walk.
+static LogicalResult moveAll(Operation *op, ArrayRef<Tensor> operands,
+                             SmallVectorImpl<Tensor> &results) {
+  Tensor result(tensorType(op->getResult(0)));
+  withElements(operands[0], result, [&](const auto &from, auto &to) {
+    moveElements(result.shape(), *walkOf(op), from.data(), to.data());
+  });
+  results.push_back(std::move(result));
+  return success();
+}
+
 LogicalResult BroadcastOp::evaluate(ArrayRef<Tensor> operands,
                                     SmallVectorImpl<Tensor> &results) {
-  const Tensor &x = operands[0];
-  // A dimension that repeats has stride 0.
-  SmallVector<int64_t> from = rowMajorStrides(x.shape()),
-                       strides(getType().getRank(), 0);
-  for (auto [i, dim] : llvm::enumerate(getDims()))
-    strides[dim] = x.shape()[i] == 1 ? 0 : from[i];
-  results.push_back(moveElements(getType(), x, strides));
-  return success();
+  return moveAll(*this, operands, results);
+}
+
+LogicalResult TransposeOp::evaluate(ArrayRef<Tensor> operands,
+                                    SmallVectorImpl<Tensor> &results) {
+  return moveAll(*this, operands, results);
+}
+
+LogicalResult ReverseOp::evaluate(ArrayRef<Tensor> operands,
+                                  SmallVectorImpl<Tensor> &results) {
+  return moveAll(*this, operands, results);
 }
 
 LogicalResult ReshapeOp::evaluate(ArrayRef<Tensor> operands,
@@ -63,45 +128,13 @@ LogicalResult ReshapeOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
-LogicalResult TransposeOp::evaluate(ArrayRef<Tensor> operands,
-                                    SmallVectorImpl<Tensor> &results) {
-  SmallVector<int64_t> from = rowMajorStrides(operands[0].shape()), strides;
-  for (int64_t dim : getPerm())
-    strides.push_back(from[dim]);
-  results.push_back(moveElements(getType(), operands[0], strides));
-  return success();
-}
-
-LogicalResult ReverseOp::evaluate(ArrayRef<Tensor> operands,
-                                  SmallVectorImpl<Tensor> &results) {
-  const Tensor &x = operands[0];
-  SmallVector<int64_t> strides = rowMajorStrides(x.shape());
-  int64_t start = 0;
-  for (int64_t dim : getDims()) {
-    start += (x.shape()[dim] - 1) * strides[dim];
-    strides[dim] = -strides[dim];
-  }
-  results.push_back(moveElements(getType(), x, strides, start));
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Parts and wholes
 //===----------------------------------------------------------------------===//
 
 LogicalResult SliceOp::evaluate(ArrayRef<Tensor> operands,
                                 SmallVectorImpl<Tensor> &results) {
-  SmallVector<int64_t> from = rowMajorStrides(operands[0].shape()),
-                       strides(from);
-  int64_t start = 0;
-  for (auto [dim, size] : llvm::enumerate(getType().getShape())) {
-    start += getStarts()[dim] * from[dim];
-    // A stride may exceed the size, and overflow when multiplied; with one
-    // element it is not used.
-    strides[dim] = size > 1 ? from[dim] * getStrides()[dim] : 0;
-  }
-  results.push_back(moveElements(getType(), operands[0], strides, start));
-  return success();
+  return moveAll(*this, operands, results);
 }
 
 LogicalResult PadOp::evaluate(ArrayRef<Tensor> operands,
