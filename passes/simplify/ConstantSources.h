@@ -7,6 +7,7 @@
 #define SINTER_PASSES_SIMPLIFY_CONSTANTSOURCES_H
 
 #include "ir/Dialect.h"
+#include "ir/eval/SmallIntegers.h"
 
 namespace sinter::passes {
 
@@ -16,6 +17,10 @@ namespace sinter::passes {
 mlir::FailureOr<llvm::SmallVector<ir::Tensor>>
 evaluateFromConstants(mlir::Operation *op,
                       mlir::Operation **undefined = nullptr);
+
+/// The same for one result, of ops and constants that SmallIntegers has.
+std::optional<ir::SmallIntegers>
+evaluateSmallFromConstants(mlir::Operation *op);
 
 } // namespace sinter::passes
 

@@ -9,15 +9,16 @@
 // define.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/ElementBytes.h"
 #include "ir/Tensor.h"
 #include "passes/CodedWeights.h"
 #include "passes/MatmulForm.h"
 #include "passes/simplify/ConstantSources.h"
 #include "passes/simplify/QuantizedValue.h"
+#include "passes/simplify/WeightCodes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 
-#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -54,178 +55,123 @@ bool comesFromIntegers(Value value) {
   return hasIntegers;
 }
 
-bool isWhole(const Tensor &tensor) {
-  return llvm::all_of(tensor.floats, [](double number) {
-    return std::fabs(number) <= 255 && number == std::nearbyint(number);
-  });
-}
-
 /// A factor of a matrix of weights. Only what it repeats is evaluated.
 struct Factor {
-  Tensor values;
+  Value base;
   std::vector<int64_t> offsets[2]; // of the indices of each dimension
 
-  double at(int64_t i, int64_t j) const {
-    return values.floats[offsets[0][i] + offsets[1][j]];
+  explicit Factor(Value value) {
+    StridedView view = viewOf(value, ViewDepth::loops);
+    base = view.base;
+    offsets[0] = {view.offset};
+    offsets[1] = {0};
+    for (unsigned dim = 0; dim < 2; ++dim)
+      for (StridedLoop loop : view.dims[dim]) {
+        std::vector<int64_t> inner;
+        for (int64_t offset : offsets[dim])
+          for (int64_t i = 0; i < loop.size; ++i)
+            inner.push_back(offset + i * loop.stride);
+        offsets[dim] = std::move(inner);
+      }
+  }
+
+  /// The numbers of the base; nothing if an op has no value for its operands,
+  /// or no floats.
+  std::optional<Tensor> floats() const {
+    auto values = evaluateFromConstants(base.getDefiningOp());
+    if (failed(values) || !values->front().isFloat())
+      return std::nullopt;
+    return std::move(values->front());
+  }
+  /// The same if they are whole numbers of at most 255.
+  std::optional<SmallIntegers> integers() const {
+    if (!isa<FloatType>(tensorType(base).getElementType()))
+      return std::nullopt;
+    std::optional<SmallIntegers> result =
+        evaluateSmallFromConstants(base.getDefiningOp());
+    if (std::optional<Tensor> tensor = result ? std::nullopt : floats())
+      result = SmallIntegers::fromTensor(*tensor);
+    if (!result)
+      return std::nullopt;
+    result->tightenBounds();
+    if (!IntegerRange{-255, 255}.contains(result->bounds))
+      return std::nullopt;
+    result->expandSplat();
+    return result;
   }
 };
 
-/// Nothing if an op has no value for its operands, or no floats.
-std::optional<Factor> readFactor(Value value) {
-  StridedView view = viewOf(value, ViewDepth::loops);
-  auto values = evaluateFromConstants(view.base.getDefiningOp());
-  if (failed(values) || !values->front().isFloat())
-    return std::nullopt;
-  Factor factor{std::move(values->front()), {{view.offset}, {0}}};
-  for (unsigned dim = 0; dim < 2; ++dim)
-    for (StridedLoop loop : view.dims[dim]) {
-      std::vector<int64_t> inner;
-      for (int64_t offset : factor.offsets[dim])
-        for (int64_t i = 0; i < loop.size; ++i)
-          inner.push_back(offset + i * loop.stride);
-      factor.offsets[dim] = std::move(inner);
-    }
-  return factor;
-}
+/// Scales of a matrix of weights, of blocks along K.
+struct Scales {
+  Tensor values;
+  std::vector<int64_t> alongK, alongN;
 
-/// Rows of weights: integers, and scales of blocks along a row.
-struct Rows {
-  Factor integers, scales;
-  int64_t count, length; // N, K
-  bool areColumns;       // [K, N]
-
-  int64_t integer(int64_t row, int64_t k) const {
-    return static_cast<int64_t>(at(integers, row, k));
+  int64_t length() const { return static_cast<int64_t>(alongK.size()); }
+  int64_t count() const { return static_cast<int64_t>(alongN.size()); }
+  double at(int64_t k, int64_t n) const {
+    return values.floats[alongK[k] + alongN[n]];
   }
-  double scale(int64_t row, int64_t k) const { return at(scales, row, k); }
-
-  /// Calls `visit(row, k)` for all weights, in an order that caches like
-  /// whichever way they are stored.
-  template <class Visit> void forEach(Visit visit) const {
-    constexpr int64_t tile = 64;
-    for (int64_t first = 0; first < count; first += tile)
-      for (int64_t k = 0; k < length; ++k)
-        for (int64_t row = first; row < std::min(first + tile, count); ++row)
-          visit(row, k);
-  }
-  /// The largest number of weights of a row that always share a scale.
+  /// The largest number of weights along K that always share a scale.
   int64_t block() const {
-    int64_t block = length;
-    const std::vector<int64_t> &offsets = scales.offsets[areColumns ? 0 : 1];
-    for (int64_t k = 1; k < length; ++k)
-      if (offsets[k] != offsets[k - 1] &&
-          llvm::any_of(llvm::seq<int64_t>(0, count), [&](int64_t row) {
-            return scale(row, k) != scale(row, k - 1);
-          }))
+    int64_t block = length();
+    for (int64_t k = 1; k < length(); ++k)
+      if (alongK[k] != alongK[k - 1] &&
+          llvm::any_of(llvm::seq<int64_t>(0, count()),
+                       [&](int64_t n) { return at(k, n) != at(k - 1, n); }))
         block = std::gcd(block, k);
     return block;
   }
-
-private:
-  double at(const Factor &factor, int64_t row, int64_t k) const {
-    return areColumns ? factor.at(k, row) : factor.at(row, k);
-  }
 };
-
-/// The codes of all weights: `bits` each, with zero points of blocks, or one
-/// for all.
-struct Codes {
-  int64_t bits;
-  bool isSigned = false;
-  std::vector<int64_t> zeros; // [rows, blocks], [1] or empty: 0
-};
-
-Codes chooseCodes(const Rows &rows, int64_t block) {
-  const int64_t blocks = rows.length / block;
-  std::vector<int64_t> least(rows.count * blocks, 255),
-      most(least.size(), -255);
-  rows.forEach([&](int64_t row, int64_t k) {
-    const int64_t number = rows.integer(row, k);
-    const int64_t at = row * blocks + k / block;
-    least[at] = std::min(least[at], number);
-    most[at] = std::max(most[at], number);
-  });
-  const int64_t lowest = *llvm::min_element(least),
-                highest = *llvm::max_element(most);
-  int64_t widest = 0;
-  for (auto [low, high] : llvm::zip_equal(least, most))
-    widest = std::max(widest, high - low);
-  // A byte has two codes of one block.
-  const bool fits4 = widest < 16 && block % 2 == 0;
-  if (fits4 && highest - lowest < 16)
-    return {4, false, {lowest ? -lowest : 0}};
-  if (!fits4 && lowest >= -128 && highest <= 127)
-    return {8, true, {}};
-  if (highest - lowest < 256 && !fits4)
-    return {8, false, {-lowest}};
-  std::vector<int64_t> zeros;
-  for (int64_t low : least)
-    zeros.push_back(-low);
-  return {fits4 ? 4 : 8, false, std::move(zeros)};
-}
 
 /// The codes as a constant: CodedWeights::codes.
-Value makeCodes(ValueBuilder &b, const Rows &rows, const Codes &codes,
-                int64_t block) {
-  const bool areHalves = codes.bits == 4;
+Value makeCodes(ValueBuilder &b, const WeightIntegers &integers,
+                const WeightCodes &codes) {
   auto element = codes.isSigned ? IntegerType::get(b.b.getContext(), 8)
                                 : IntegerType::get(b.b.getContext(), 8,
                                                    IntegerType::Unsigned);
-  const int64_t blocks = rows.length / block;
-  Tensor bytes(RankedTensorType::get(
-      {areHalves ? rows.length / 2 : rows.length, rows.count}, element));
-  rows.forEach([&](int64_t row, int64_t k) {
-    const int64_t zero = codes.zeros.empty() ? 0
-                         : codes.zeros.size() == 1
-                             ? codes.zeros.front()
-                             : codes.zeros[row * blocks + k / block];
-    const int64_t code = rows.integer(row, k) + zero;
-    if (areHalves)
-      bytes.ints[k / 2 * rows.count + row] |= code << k % 2 * 4;
-    else
-      bytes.ints[k * rows.count + row] = code;
-  });
-  auto constant = b.b.create<ConstantOp>(b.loc, bytes.toAttr("codes"));
+  const std::vector<char> bytes = codes.bytesOf(integers);
+  const auto size = static_cast<int64_t>(bytes.size());
+  auto type =
+      RankedTensorType::get({size / integers.count, integers.count}, element);
+  auto constant =
+      b.b.create<ConstantOp>(b.loc, attrOfBytes(type, bytes, "codes"));
   constant->setAttr(kUnfoldedAttr, b.b.getUnitAttr());
   return constant;
 }
 
-/// `numberOf(row, block)` for all rows and blocks.
+/// `numberOf(block, n)` for `blocks` blocks along K and `count` columns.
 PerBlock
-perBlock(ValueBuilder &b, const Rows &rows, int64_t block, StringRef name,
-         llvm::function_ref<double(int64_t row, int64_t block)> numberOf) {
-  const int64_t blocks = rows.length / block;
-  Tensor numbers(RankedTensorType::get({blocks, rows.count}, b.b.getF32Type()));
+perBlock(ValueBuilder &b, int64_t blocks, int64_t count, StringRef name,
+         llvm::function_ref<double(int64_t block, int64_t n)> numberOf) {
+  Tensor numbers(RankedTensorType::get({blocks, count}, b.b.getF32Type()));
   for (int64_t at = 0; at < blocks; ++at)
-    for (int64_t row = 0; row < rows.count; ++row)
-      numbers.floats[at * rows.count + row] = numberOf(row, at);
-  const double first = numbers.floats.front();
-  if (llvm::all_of(numbers.floats,
-                   [&](double number) { return number == first; }))
-    return {{}, first};
+    for (int64_t n = 0; n < count; ++n)
+      numbers.floats[at * count + n] = numberOf(at, n);
+  if (llvm::all_equal(numbers.floats))
+    return {{}, numbers.floats.front()};
   return {b.make<ConstantOp>(numbers.toAttr(name)), 0};
 }
 
-/// `dot` with the weights `rows` as codes.
-Value productOfCodes(DotGeneralOp dot, const Rows &rows, int64_t block) {
+/// `dot` with weights as codes.
+Value productOfCodes(DotGeneralOp dot, const WeightIntegers &integers,
+                     const Scales &scales, int64_t block) {
   OpBuilder builder(dot);
   ValueBuilder b(builder, dot.getLoc());
-  const Codes codes = chooseCodes(rows, block);
+  const WeightCodes codes = WeightCodes::choose(integers, block);
+  const int64_t blocks = integers.length / block, count = integers.count;
   CodedWeights weights;
   weights.bits = codes.bits;
   weights.block = block;
-  weights.codes = makeCodes(b, rows, codes, block);
+  weights.codes = makeCodes(b, integers, codes);
   weights.scale =
-      perBlock(b, rows, block, "scales", [&](int64_t row, int64_t at) {
-        return rows.scale(row, at * block);
-      });
+      perBlock(b, blocks, count, "scales",
+               [&](int64_t at, int64_t n) { return scales.at(at * block, n); });
   if (codes.zeros.size() == 1)
-    weights.zero.number = static_cast<double>(codes.zeros.front());
+    weights.zero.number = codes.zeros.front();
   else if (!codes.zeros.empty())
     weights.zero =
-        perBlock(b, rows, block, "zeros", [&](int64_t row, int64_t at) {
-          return static_cast<double>(
-              codes.zeros[row * (rows.length / block) + at]);
+        perBlock(b, blocks, count, "zeros", [&](int64_t at, int64_t n) {
+          return codes.zeros[at * count + n];
         });
   return b.make<DotGeneralOp>(dot.getLhs(), weights.build(b),
                               ArrayRef<int64_t>(), ArrayRef<int64_t>(),
@@ -258,24 +204,31 @@ Value weightOnlyProduct(DotGeneralOp dot, StringRef &reason) {
     reason = "it has more than 16 rows: its weights are folded to floats";
     return {};
   }
-  std::optional<Factor> integers = readFactor(product.getLhs()),
-                        scales = readFactor(product.getRhs());
-  if (integers && scales && !isWhole(integers->values))
-    std::swap(integers, scales);
-  if (!integers || !scales || !isWhole(integers->values)) {
+  Factor first(product.getLhs()), second(product.getRhs());
+  std::optional<SmallIntegers> integers = first.integers();
+  if (!integers) {
+    std::swap(first, second);
+    integers = first.integers();
+  }
+  std::optional<Tensor> values = integers ? second.floats() : std::nullopt;
+  if (!values) {
     reason = kNotCodes;
     return {};
   }
+  // The dimensions of the factors that are K and N.
   const bool isTransposed = transpose && transpose.getPerm().front() == 1;
-  Rows rows{std::move(*integers), std::move(*scales),
-            w.getDimSize(1 - contracted), length,
-            (contracted == 0) != isTransposed};
-  const int64_t block = rows.block();
+  const int64_t k = isTransposed ? 1 - contracted : contracted;
+  const Scales scales{std::move(*values), second.offsets[k],
+                      second.offsets[1 - k]};
+  const int64_t block = scales.block();
   if (block < kSmallestBlock) {
     reason = "its blocks are too small: its weights are folded to floats";
     return {};
   }
-  return productOfCodes(dot, rows, block);
+  return productOfCodes(
+      dot,
+      WeightIntegers(integers->numbers, first.offsets[k], first.offsets[1 - k]),
+      scales, block);
 }
 
 } // namespace sinter::passes
