@@ -21,6 +21,7 @@
 #include "passes/simplify/QuantizedValue.h"
 
 #include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -177,6 +178,7 @@ struct NarrowProductsPass : impl::NarrowProductsBase<NarrowProductsPass> {
       if (isWide(op))
         contractions.push_back(op);
     });
+    bool isChanged = false;
     for (Operation *op : contractions) {
       StringRef reason;
       auto dot = dyn_cast<DotGeneralOp>(op);
@@ -191,7 +193,12 @@ struct NarrowProductsPass : impl::NarrowProductsBase<NarrowProductsPass> {
       remark(kPass, "narrowed", op->getLoc());
       op->getResult(0).replaceAllUsesWith(narrow);
       op->erase();
+      isChanged = true;
     }
+    // What made floats of the codes would be folded before it is removed.
+    IRRewriter rewriter(&getContext());
+    if (isChanged)
+      (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };
 
