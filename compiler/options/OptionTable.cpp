@@ -6,15 +6,13 @@
 // answers "not yet".
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Phases.h"
 #include "compiler/checks/Contracts.h"
 #include "compiler/lint/Lints.h"
 #include "compiler/options/LockFile.h"
+#include "compiler/options/OptionStores.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "passes/train/TrainingWords.h"
-
-#include "llvm/ADT/StringExtras.h"
 
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -27,145 +25,6 @@ static constexpr const char *kTargetGroup = "Target and precision";
 static constexpr const char *kDebugGroup = "Debugging";
 static constexpr const char *kRunGroup = "Running";
 static constexpr const char *kGeneralGroup = "General";
-
-static std::string storeEmit(Options &options, StringRef value) {
-  if (value == "exe")
-    return "'" + value.str() + "': not yet";
-  return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
-}
-
-static std::string storeName(Options &options, StringRef value) {
-  bool isName =
-      !value.empty() && value.size() <= 200 && !llvm::isDigit(value.front()) &&
-      llvm::all_of(value, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-  if (!isName)
-    return "'" + value.str() +
-           "': expected letters, digits and '_', not beginning with a digit";
-  options.name = value.str();
-  return "";
-}
-
-// A program over several devices: "sim:0,sim:1,cpu".
-static std::string storeDevices(Options &options,
-                                llvm::ArrayRef<StringRef> names) {
-  options.devices.clear();
-  for (StringRef name : names) {
-    std::string device;
-    std::string wrong = readNumberedDevice(options, name, device);
-    if (!wrong.empty())
-      return wrong;
-    if (llvm::is_contained(options.devices, device))
-      return "'" + device + "' is given twice";
-    options.devices.push_back(device);
-  }
-  options.targets = {deviceKind(options.devices.front()).str()};
-  options.targetGiven = true;
-  return "";
-}
-
-static std::string storeTargets(Options &options, StringRef value) {
-  llvm::SmallVector<StringRef> names;
-  value.split(names, ',');
-  if (value.contains(':'))
-    return storeDevices(options, names);
-  options.targets.clear();
-  options.devices.clear();
-  for (StringRef name : names) {
-    std::string target;
-    std::string wrong = readWord(name, target, options.kindsText("|"));
-    if (!wrong.empty())
-      return wrong;
-    if (llvm::is_contained(options.targets, target))
-      return "'" + target + "' is given twice";
-    options.targets.push_back(target);
-  }
-  options.targetGiven = true;
-  return "";
-}
-
-static std::string storePlaceRule(Options &options, StringRef value) {
-  auto [pattern, name] = value.rsplit('=');
-  if (pattern.empty() || name.empty())
-    return "'" + value.str() + "': expected REGEX=DEVICE";
-  std::string regex, device;
-  std::string wrong = readRegex(pattern, regex);
-  if (wrong.empty())
-    wrong = readNumberedDevice(options, name, device);
-  if (wrong.empty())
-    options.placeRules.push_back(regex + "=" + device);
-  return wrong;
-}
-
-static std::string storeStateRule(Options &options, StringRef value) {
-  auto [pattern, output] = value.rsplit('=');
-  if (pattern.empty() || output.empty())
-    return "'" + value.str() + "': expected REGEX=OUTPUT";
-  std::string regex;
-  std::string wrong = readRegex(pattern, regex);
-  if (wrong.empty())
-    options.stateRules.emplace_back(regex, output.str());
-  return wrong;
-}
-
-static std::string storeGpuArchs(Options &options, StringRef value) {
-  llvm::SmallVector<StringRef> names;
-  value.split(names, ',');
-  options.gpuArchs.clear();
-  for (StringRef name : names) {
-    if (name == "native")
-      return "'native': not yet";
-    if (!name.starts_with("sm_"))
-      return "'" + name.str() + "': expected a name like sm_90";
-    options.gpuArchs.push_back(name.str());
-  }
-  return "";
-}
-
-static std::string storeLibraries(Options &options, StringRef value) {
-  llvm::SmallVector<StringRef> names;
-  value.split(names, ',');
-  options.libraries.clear();
-  for (StringRef name : names) {
-    std::string library;
-    std::string wrong =
-        readWord(name, library, "all|none|onednn|cublaslt|cudnn|cudnn-sums");
-    if (!wrong.empty())
-      return wrong;
-    options.libraries.push_back(library);
-  }
-  if (names.size() > 1 &&
-      (llvm::is_contained(names, "all") || llvm::is_contained(names, "none")))
-    return "'all' and 'none' cannot be combined with other names";
-  return "";
-}
-
-static std::string storePrecision(Options &options, StringRef value) {
-  std::string word;
-  std::string wrong = readWord(value, word, "fp32|tf32|bf16|fp16");
-  if (!wrong.empty())
-    return wrong;
-  options.precision = word;
-  return "";
-}
-
-static std::string storeLossScale(Options &options, StringRef value) {
-  std::string word;
-  double number = 0;
-  if (readWord(value, word, "none|dynamic").empty())
-    options.train.lossScale = word;
-  else if (readNumber(value, number, {0, 3e38, true, false}).empty())
-    options.train.lossScale = value.str();
-  else
-    return "'" + value.str() + "': expected none, dynamic or a number above 0";
-  return "";
-}
-
-static std::string storePhase(Options &options, StringRef value) {
-  llvm::SmallVector<StringRef> names;
-  for (const Phase &phase : phaseTable())
-    names.push_back(phase.name);
-  return readWord(value, options.stopAfter, llvm::join(names, "|"));
-}
 
 template <bool Options::*flag>
 static std::string turnOn(Options &options, StringRef) {
