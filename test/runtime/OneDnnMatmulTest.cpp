@@ -5,152 +5,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/FloatPanels.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
-#include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/RowPanels.h"
 #include "runtime/base/Hash.h"
-#include "test/runtime/OneCommand.h"
+#include "test/runtime/FloatProducts.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 
 using namespace sinter;
 using namespace sinter::test;
-
-namespace {
-
-/// The number of elements from the first to the last that the strides reach.
-int64_t extent(std::initializer_list<std::pair<int64_t, int64_t>> dims) {
-  int64_t last = 0;
-  for (auto [size, stride] : dims) {
-    if (size == 0)
-      return 0;
-    last += (size - 1) * stride;
-  }
-  return last + 1;
-}
-
-void addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b, int64_t c) {
-  uint32_t i = p.batchRank++;
-  p.batch[i] = size;
-  p.aBatchStrides[i] = a;
-  p.bBatchStrides[i] = b;
-  p.cBatchStrides[i] = c;
-}
-
-void addPostOp(sinter_matmul &p, uint32_t kind, float alpha = 0,
-               float beta = 0) {
-  uint32_t slice = 2;
-  for (uint32_t i = 0; i < p.numPostOps; ++i)
-    slice += p.postOps[i].kind == SINTER_POST_BIAS ||
-             p.postOps[i].kind == SINTER_POST_ADD;
-  p.postOps[p.numPostOps++] = {kind, slice, alpha, beta};
-}
-
-struct Options {
-  bool constantB = false;
-  bool addResult = false; // ADD reads the result itself
-};
-
-/// Runs `p` with 1, 2 and 3 threads, requires equal bits and compares with sums
-/// in double precision. Returns what the library chose.
-std::string check(const sinter_matmul &p, Options options = {}) {
-  int64_t batch[4] = {1, 1, 1, 1};
-  for (uint32_t i = 0; i < p.batchRank; ++i)
-    batch[i] = p.batch[i];
-  auto span = [&](int64_t rows, int64_t rowStride, int64_t cols,
-                  int64_t colStride, const int64_t *strides) {
-    return extent({{rows, rowStride},
-                   {cols, colStride},
-                   {batch[0], strides[0]},
-                   {batch[1], strides[1]},
-                   {batch[2], strides[2]},
-                   {batch[3], strides[3]}});
-  };
-  std::vector<float> a =
-      someValues(span(p.m, p.aStrideM, p.k, p.aStrideK, p.aBatchStrides), 1);
-  std::vector<float> b =
-      someValues(span(p.k, p.bStrideK, p.n, p.bStrideN, p.bBatchStrides), 2);
-  int64_t size = span(p.m, p.cStrideM, p.n, p.cStrideN, p.cBatchStrides);
-  std::vector<float> before = someValues(size, 3);
-  OneCommand command(callOf(&p));
-  command.operand(a);
-  command.operand(b);
-  if (options.constantB)
-    command.constantFilter();
-  std::vector<std::vector<float>> operands(p.numPostOps);
-  for (uint32_t i = 0; i < p.numPostOps; ++i) {
-    if (p.postOps[i].kind == SINTER_POST_BIAS) {
-      operands[i] = someValues(p.n, 4 + i);
-      command.operand(operands[i]);
-    } else if (p.postOps[i].kind == SINTER_POST_ADD) {
-      operands[i] = options.addResult ? before : someValues(size, 4 + i);
-      options.addResult ? command.resultAsOperand()
-                        : command.operand(operands[i]);
-    }
-  }
-  std::vector<float> result = before;
-  command.run(1, result);
-  INFO(command.status.message());
-  REQUIRE(command.status.ok());
-  for (int threads : {2, 3}) {
-    std::vector<float> other = before;
-    command.run(threads, other);
-    REQUIRE(sameBits(result, other));
-  }
-
-  std::vector<bool> written(static_cast<size_t>(size), false);
-  int64_t wrong = 0;
-  double worst = 0;
-  for (int64_t i0 = 0; i0 < batch[0]; ++i0)
-    for (int64_t i1 = 0; i1 < batch[1]; ++i1)
-      for (int64_t i2 = 0; i2 < batch[2]; ++i2) {
-        auto offset = [&](const int64_t *s) {
-          return i0 * s[0] + i1 * s[1] + i2 * s[2];
-        };
-        for (int64_t i = 0; i < p.m; ++i)
-          for (int64_t j = 0; j < p.n; ++j) {
-            double sum = 0, magnitude = 0;
-            for (int64_t l = 0; l < p.k; ++l) {
-              double product =
-                  double(a[offset(p.aBatchStrides) + i * p.aStrideM +
-                           l * p.aStrideK]) *
-                  b[offset(p.bBatchStrides) + l * p.bStrideK + j * p.bStrideN];
-              sum += product;
-              magnitude += std::abs(product);
-            }
-            int64_t at =
-                offset(p.cBatchStrides) + i * p.cStrideM + j * p.cStrideN;
-            double scale = 1;
-            for (uint32_t op = 0; op < p.numPostOps; ++op) {
-              const auto &values = operands[op];
-              double operand = values.empty() ? 0
-                               : p.postOps[op].kind == SINTER_POST_BIAS
-                                   ? values[j]
-                                   : values[at];
-              sum = postOpReference(p.postOps[op], sum, operand);
-              if (p.postOps[op].kind == SINTER_POST_SCALE)
-                scale *= std::abs(p.postOps[op].alpha);
-            }
-            double error = std::abs(sum - result[at]);
-            double allowed =
-                1e-6 * magnitude * scale + 1e-5 * (1 + std::abs(sum));
-            wrong += !(error <= allowed);
-            worst = std::max(worst, error);
-            written[at] = true;
-          }
-      }
-  INFO(command.description << ", worst error " << worst);
-  REQUIRE(wrong == 0);
-  for (int64_t i = 0; i < size; ++i)
-    if (!written[i])
-      REQUIRE(result[i] == before[i]);
-  REQUIRE(command.description.find("ref") == std::string::npos);
-  return command.description;
-}
-
-} // namespace
 
 TEST_CASE("matmul: shapes, dense and transposed", "[matmul]") {
   for (int64_t m : {1, 2, 17, 64, 131})
@@ -158,21 +21,21 @@ TEST_CASE("matmul: shapes, dense and transposed", "[matmul]") {
       for (int64_t k : {1, 5, 64, 129}) {
         CAPTURE(m, n, k);
         sinter_matmul p = dense(m, n, k);
-        check(p);
-        check(p, {.constantB = true});
+        checkProduct(p);
+        checkProduct(p, {.constantB = true});
         sinter_matmul at = p;
         at.aStrideM = 1;
         at.aStrideK = m;
-        check(at);
+        checkProduct(at);
         sinter_matmul bt = p;
         bt.bStrideK = 1;
         bt.bStrideN = k;
-        check(bt);
-        check(bt, {.constantB = true});
+        checkProduct(bt);
+        checkProduct(bt, {.constantB = true});
         sinter_matmul ct = p;
         ct.cStrideM = 1;
         ct.cStrideN = m;
-        check(ct);
+        checkProduct(ct);
       }
 }
 
@@ -190,14 +53,14 @@ TEST_CASE("matmul: few rows with constant weights", "[matmul]") {
           return description.find("weights packed at load") !=
                  std::string::npos;
         };
-        CHECK((!isOwn || isRowProduct(check(p, {.constantB = true}))));
-        check(p, {.constantB = true, .addResult = true});
+        CHECK((!isOwn || isRowProduct(checkProduct(p, {.constantB = true}))));
+        checkProduct(p, {.constantB = true, .addResult = true});
         p.aStrideM = 2 * k;
         p.aStrideK = 2;
         p.cStrideM = 1;
         p.cStrideN = m;
-        check(p, {.constantB = true});
-        check(p, {.constantB = true, .addResult = true});
+        checkProduct(p, {.constantB = true});
+        checkProduct(p, {.constantB = true, .addResult = true});
       }
 }
 
@@ -218,7 +81,7 @@ TEST_CASE("matmul: few rows with a matrix in place", "[matmul]") {
             if (batch > 1)
               addBatch(p, batch, m * k, areColumns ? (k + 2) * n : k * (n + 3),
                        m * n);
-            const std::string description = check(p);
+            const std::string description = checkProduct(p);
             // A matrix with one row or column has several forms.
             const bool isOwn = m <= (areColumns ? 2 : 4) && n > 1 && k > 1 &&
                                cpu::rowUnit() == cpu::RowUnit::Avx512;
@@ -227,11 +90,11 @@ TEST_CASE("matmul: few rows with a matrix in place", "[matmul]") {
             for (uint32_t kind : {SINTER_POST_BIAS, SINTER_POST_GELU_ERF,
                                   SINTER_POST_ADD, SINTER_POST_RELU})
               addPostOp(p, kind);
-            check(p);
-            check(p, {.addResult = true});
+            checkProduct(p);
+            checkProduct(p, {.addResult = true});
             p.cStrideM = 1;
             p.cStrideN = m;
-            check(p);
+            checkProduct(p);
           }
 }
 
@@ -240,18 +103,18 @@ TEST_CASE("matmul: dimensions of size 0", "[matmul]") {
        {std::tuple{0, 4, 5}, {4, 0, 5}, {4, 5, 0}, {0, 0, 0}}) {
     CAPTURE(m, n, k);
     sinter_matmul p = dense(m, n, k);
-    check(p);
+    checkProduct(p);
     addPostOp(p, SINTER_POST_BIAS);
     addPostOp(p, SINTER_POST_GELU_ERF);
     addPostOp(p, SINTER_POST_ADD);
-    check(p);
-    check(p, {.addResult = true});
+    checkProduct(p);
+    checkProduct(p, {.addResult = true});
     sinter_matmul batched = dense(m, n, k);
     addBatch(batched, 3, m * k, k * n, m * n);
-    check(batched);
+    checkProduct(batched);
     sinter_matmul none = dense(4, 5, 6);
     addBatch(none, 0, 24, 30, 20);
-    check(none);
+    checkProduct(none);
   }
 }
 
@@ -266,9 +129,9 @@ TEST_CASE("matmul: strides wider than the matrix", "[matmul]") {
     addPostOp(p, SINTER_POST_BIAS);
     addPostOp(p, SINTER_POST_ADD);
     addPostOp(p, SINTER_POST_RELU);
-    check(p);
-    check(p, {.constantB = true});
-    check(p, {.addResult = true});
+    checkProduct(p);
+    checkProduct(p, {.constantB = true});
+    checkProduct(p, {.addResult = true});
     // No dimension has stride 1.
     sinter_matmul q = dense(m, n, k);
     q.aStrideM = 2 * k;
@@ -277,24 +140,24 @@ TEST_CASE("matmul: strides wider than the matrix", "[matmul]") {
     q.bStrideN = 3;
     q.cStrideM = 2 * n;
     q.cStrideN = 2;
-    check(q);
+    checkProduct(q);
     addPostOp(q, SINTER_POST_BIAS);
     addPostOp(q, SINTER_POST_ADD);
-    check(q);
-    check(q, {.addResult = true});
+    checkProduct(q);
+    checkProduct(q, {.addResult = true});
   }
   // One row of A for all m: a stride of 0.
   sinter_matmul broadcast = dense(20, 30, 40);
   broadcast.aStrideM = 0;
-  check(broadcast);
+  checkProduct(broadcast);
   sinter_matmul column = dense(20, 30, 40);
   column.bStrideN = 0;
-  check(column);
+  checkProduct(column);
   // Overlapping windows, as in an unrolled 1-D convolution.
   sinter_matmul windows = dense(50, 8, 5);
   windows.aStrideM = 1;
   windows.aStrideK = 1;
-  check(windows);
+  checkProduct(windows);
 }
 
 TEST_CASE("matmul: matrices that overhang each other", "[matmul]") {
@@ -302,52 +165,20 @@ TEST_CASE("matmul: matrices that overhang each other", "[matmul]") {
   sinter_matmul rows = dense(3, 3, 8);
   rows.aStrideM = 16;
   addBatch(rows, 4, 40, 0, 9);
-  check(rows);
+  checkProduct(rows);
   // Every third of 7 columns of a transposed A, and of the rows of B.
   sinter_matmul columns = dense(6, 5, 3);
   columns.aStrideM = 1;
   columns.aStrideK = 18;
   addBatch(columns, 4, 42, 15, 30);
-  check(columns);
+  checkProduct(columns);
   sinter_matmul both = dense(6, 5, 3);
   both.bStrideK = 15;
   addBatch(both, 4, 18, 35, 30);
-  check(both);
+  checkProduct(both);
   addPostOp(both, SINTER_POST_BIAS);
   addPostOp(both, SINTER_POST_RELU);
-  check(both);
-}
-
-TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
-  const uint32_t kinds[] = {
-      SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
-      SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
-      SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
-  auto add = [](sinter_matmul &p, uint32_t kind) {
-    kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
-    : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
-                                : addPostOp(p, kind);
-  };
-  for (uint32_t first : kinds)
-    for (uint32_t second : kinds)
-      for (auto [m, n, k] : {std::tuple{13, 37, 29}, {96, 256, 64}}) {
-        CAPTURE(first, second, m, n, k);
-        sinter_matmul p = dense(m, n, k);
-        add(p, first);
-        add(p, second);
-        check(p, {.constantB = true});
-        if (first == SINTER_POST_ADD || second == SINTER_POST_ADD)
-          check(p, {.addResult = true});
-        p.cStrideM = 1;
-        p.cStrideN = m;
-        check(p);
-      }
-  sinter_matmul all = dense(40, 100, 60);
-  for (uint32_t kind :
-       {kinds[0], kinds[1], kinds[2], kinds[8], kinds[6], kinds[7]})
-    add(all, kind);
-  check(all);
+  checkProduct(both);
 }
 
 TEST_CASE("matmul: batches", "[matmul]") {
@@ -355,29 +186,29 @@ TEST_CASE("matmul: batches", "[matmul]") {
     for (int64_t size : {1, 2, 7, 100}) {
       sinter_matmul p = dense(12, 20, 9);
       addBatch(p, size, 12 * 9, 9 * 20, 12 * 20);
-      check(p);
+      checkProduct(p);
       addPostOp(p, SINTER_POST_BIAS);
       addPostOp(p, SINTER_POST_ADD);
-      check(p);
-      check(p, {.addResult = true});
+      checkProduct(p);
+      checkProduct(p, {.addResult = true});
     }
   }
   SECTION("one B for all") {
     sinter_matmul p = dense(12, 20, 9);
     addBatch(p, 5, 12 * 9, 0, 12 * 20);
     addPostOp(p, SINTER_POST_BIAS);
-    check(p);
-    check(p, {.constantB = true});
+    checkProduct(p);
+    checkProduct(p, {.constantB = true});
     p.aBatchStrides[0] += 3; // the rows cannot be one matrix
-    check(p);
-    check(p, {.constantB = true});
+    checkProduct(p);
+    checkProduct(p, {.constantB = true});
   }
   SECTION("one A for all") {
     sinter_matmul p = dense(12, 20, 9);
     addBatch(p, 50, 0, 9 * 20, 12 * 20);
-    check(p);
+    checkProduct(p);
     addPostOp(p, SINTER_POST_ADD);
-    check(p, {.addResult = true});
+    checkProduct(p, {.addResult = true});
   }
   SECTION("attention heads inside rows") {
     int64_t heads = 4, width = 16, length = 33, batch = 3;
@@ -393,7 +224,7 @@ TEST_CASE("matmul: batches", "[matmul]") {
              heads * length * length);
     addBatch(p, heads, width, width, length * length);
     addPostOp(p, SINTER_POST_SCALE, 0.25f);
-    check(p);
+    checkProduct(p);
   }
   SECTION("rows of the results alternate") {
     // The gates of a recurrent layer: stored time step by time step.
@@ -405,12 +236,12 @@ TEST_CASE("matmul: batches", "[matmul]") {
         sinter_matmul p = dense(steps, width, inputs);
         p.cStrideM = batch * width;
         addBatch(p, batch, steps * inputs, 0, width);
-        check(p);
+        checkProduct(p);
         addPostOp(p, SINTER_POST_BIAS);
-        check(p);
+        checkProduct(p);
         addPostOp(p, second);
-        check(p);
-        const std::string description = check(p, {.constantB = true});
+        checkProduct(p);
+        const std::string description = checkProduct(p, {.constantB = true});
         if (steps >= 16 && cpu::floatUnit() != cpu::FloatUnit::None)
           CHECK(description.find("B packed at load") != std::string::npos);
       }
@@ -420,9 +251,9 @@ TEST_CASE("matmul: batches", "[matmul]") {
     addBatch(p, 2, 3 * 48, 80, 12 * 60);
     addBatch(p, 4, 0, 0, 3 * 60);
     addBatch(p, 3, 48, 0, 60);
-    check(p);
+    checkProduct(p);
     addPostOp(p, SINTER_POST_BIAS);
-    check(p);
+    checkProduct(p);
   }
   SECTION("single rows with a transposed result") {
     sinter_matmul p = dense(1, 24, 8);
@@ -430,7 +261,7 @@ TEST_CASE("matmul: batches", "[matmul]") {
     p.cStrideM = 1;
     addBatch(p, 5, 8, 0, 1);
     addPostOp(p, SINTER_POST_BIAS);
-    check(p);
+    checkProduct(p);
   }
 }
 
@@ -443,27 +274,27 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
                            {7, 1031, 513}}) {
       CAPTURE(m, n, k);
       sinter_matmul p = dense(m, n, k);
-      check(p);
+      checkProduct(p);
       addPostOp(p, SINTER_POST_BIAS);
       addPostOp(p, SINTER_POST_RELU);
-      check(p, {.constantB = true});
+      checkProduct(p, {.constantB = true});
       addPostOp(p, SINTER_POST_ADD);
-      check(p, {.constantB = true});
-      check(p, {.constantB = true, .addResult = true});
+      checkProduct(p, {.constantB = true});
+      checkProduct(p, {.constantB = true, .addResult = true});
     }
   }
   SECTION("long sums") {
     sinter_matmul p = dense(10, 20, 40000);
-    check(p);
+    checkProduct(p);
     addPostOp(p, SINTER_POST_BIAS);
     addPostOp(p, SINTER_POST_ADD);
     addPostOp(p, SINTER_POST_TANH);
-    check(p);
-    check(p, {.addResult = true});
-    check(p, {.constantB = true});
+    checkProduct(p);
+    checkProduct(p, {.addResult = true});
+    checkProduct(p, {.constantB = true});
     p.aStrideM = 1;
     p.aStrideK = 10;
-    check(p);
+    checkProduct(p);
   }
 }
 
@@ -482,17 +313,17 @@ TEST_CASE("matmul: stretches of the depth, chunks of rows", "[matmul]") {
     addPostOp(p, SINTER_POST_BIAS);
     for (bool constantB : {false, true})
       for (bool addResult : {false, true}) {
-        check(p, {constantB, addResult});
+        checkProduct(p, {constantB, addResult});
         sinter_matmul transposed = p;
         transposed.aStrideM = 1;
         transposed.aStrideK = m;
         transposed.bStrideK = 1;
         transposed.bStrideN = k;
-        check(transposed, {constantB, addResult});
+        checkProduct(transposed, {constantB, addResult});
         // Written as C^T = B^T * A^T, with a bias along the rows.
         transposed.cStrideM = 1;
         transposed.cStrideN = m;
-        check(transposed, {false, addResult});
+        checkProduct(transposed, {false, addResult});
       }
   }
 }
@@ -515,52 +346,6 @@ TEST_CASE("matmul: bits", "[.][product-bits]") {
     std::printf("bits %s\n%s\n", rt::toHex(hash).c_str(),
                 command.description.c_str());
   }
-}
-
-TEST_CASE("post-ops: the CPU has all that every device has", "[matmul]") {
-  auto library = sinter::cpu::createOneDnnLibrary();
-  REQUIRE(library.ok());
-  sinter_matmul p = dense(4, 4, 4);
-  p.numPostOps = 1;
-  const sinter_command command = callOf(&p);
-  for (uint32_t kind = 0; kind <= SINTER_NUM_POST_OPS; ++kind) {
-    CAPTURE(kind);
-    const sinter_post_op_traits *row = sinter_post_op_row(kind);
-    const bool isEverywhere = row && row->scope == SINTER_POST_SCOPE_ALL;
-    CHECK(sinter::cpu::hasPostOp(kind) == isEverywhere);
-    if (sinter::cpu::hasPostOp(kind))
-      continue;
-    p.postOps[0] = {kind, 0, 0, 0};
-    auto prepared = (*library)->prepare(command, {});
-    REQUIRE_FALSE(prepared.ok());
-    CHECK(prepared.status().code() == SINTER_UNSUPPORTED);
-  }
-}
-
-TEST_CASE("matmul: NaN goes through every post-op", "[matmul]") {
-  for (uint32_t kind :
-       {SINTER_POST_RELU, SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH,
-        SINTER_POST_SIGMOID, SINTER_POST_TANH, SINTER_POST_CLIP,
-        SINTER_POST_SCALE, SINTER_POST_SWISH, SINTER_POST_HARD_SWISH})
-    for (int64_t m : {1, 64})
-      for (int64_t spread : {1, 2}) {
-        CAPTURE(kind, m, spread);
-        sinter_matmul p = dense(m, 48, 16);
-        p.cStrideM *= spread;
-        p.cStrideN *= spread;
-        addPostOp(p, kind, -1, 1);
-        std::vector<float> a = someValues(m * 16, 1);
-        a[0] = std::nanf("");
-        OneCommand command(callOf(&p));
-        command.operand(a);
-        command.operand(someValues(16 * 48, 2));
-        std::vector<float> result(static_cast<size_t>(m * 48 * spread));
-        command.run(1, result);
-        REQUIRE(std::isnan(result[0]));
-        REQUIRE(std::isnan(result[47 * spread]));
-        if (m > 1)
-          REQUIRE_FALSE(std::isnan(result[48 * spread]));
-      }
 }
 
 TEST_CASE("matmul: speed", "[.][bench]") {
