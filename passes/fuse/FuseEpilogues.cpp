@@ -22,6 +22,7 @@
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/QuantizedPostOps.h"
+#include "passes/fuse/ActivationGradients.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"

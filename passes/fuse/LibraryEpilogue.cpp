@@ -13,14 +13,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/LibraryEpilogue.h"
-#include "ir/Build.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/QuantizedPostOps.h"
-#include "passes/fuse/ChooseCalls.h"
+#include "passes/fuse/ActivationGradients.h"
+#include "passes/fuse/ChannelSums.h"
 #include "passes/fuse/EpilogueStep.h"
 #include "passes/fuse/Fusion.h"
-#include "passes/recognize/VarianceForm.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -28,14 +27,6 @@ using namespace mlir;
 
 namespace sinter::passes {
 namespace {
-
-/// `value` before it was rounded to 16 bits and widened again; itself if it was
-/// not.
-Value beforeRounding(Value value) {
-  Value narrow = widened(value);
-  auto cast = narrow ? narrow.getDefiningOp<ir::CastOp>() : nullptr;
-  return cast && cast.getX().getType() == value.getType() ? cast.getX() : value;
-}
 
 Operation *lastOf(ArrayRef<Operation *> members) {
   Operation *last = members.front();
@@ -67,11 +58,6 @@ void moveWideningAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
     for (Operation *user : value.getUsers())
       if (!llvm::is_contained(members, user) && user->isBeforeInBlock(last))
         user->moveAfter(last);
-}
-
-bool isCalled(Operation *op, const Target *target) {
-  return op && ir::isContraction(op) &&
-         implementationOf(op, target) == Implementation::Library;
 }
 
 } // namespace
@@ -421,62 +407,15 @@ private:
     if (!conv || !conv.getChannelsLast() || best.result != result ||
         !best.kept.empty())
       return;
-    std::optional<SquaredDeviations> squares = deviationsOf(result);
+    std::optional<SquaredDeviations> squares = channelDeviations(result);
     if (!squares)
       return;
     postOps.push_back({exec::PostOpKind::channel_sum, {}, {}});
     if (!apply({exec::PostOpKind::channel_squares, {}, {}}))
       return;
-    OpBuilder b(contraction);
-    b.setInsertionPointAfterValue(result);
-    Location loc = squares->sum.getLoc();
-    Value wide = b.create<ir::CastOp>(loc, squares->x.getType(), result);
-    auto sumOf = [&](Value x) {
-      return ir::reduceOver(b, loc, ir::ReduceKind::sum, x,
-                            squares->sum.getDims());
-    };
-    Value sum = sumOf(wide), square = b.create<ir::MulOp>(loc, wide, wide),
-          sumOfSquares = sumOf(square);
-    for (Value value : {wide, sum, square, sumOfSquares})
-      best.members.push_back(value.getDefiningOp());
-    best.kept = {sum, sumOfSquares};
-
-    b.setInsertionPoint(squares->sum);
-    Value ofMean = b.create<ir::MulOp>(loc, sum, squares->mean),
-          deviations = b.create<ir::SubOp>(loc, sumOfSquares, ofMean);
-    squares->sum.replaceAllUsesWith(
-        b.create<ir::MaxOp>(loc, deviations,
-                            ir::splatLike(b, loc, deviations, 0))
-            .getResult());
-    Operation *deviation = squares->sum.getX().getDefiningOp();
-    squares->sum.erase();
-    deviation->erase();
-    squares->sumOfX.replaceAllUsesWith(sum);
-    squares->sumOfX.erase();
-  }
-
-  /// The variance over the channels of `stored`, a 16-bit value, if its squares
-  /// are used only there.
-  static std::optional<SquaredDeviations> deviationsOf(Value stored) {
-    for (Operation *cast : stored.getUsers()) {
-      if (cast->getNumResults() != 1 || widened(cast->getResult(0)) != stored)
-        continue;
-      for (Operation *centred : cast->getUsers()) {
-        if (!isa<ir::SubOp>(centred))
-          continue;
-        for (Operation *square : centred->getUsers()) {
-          if (!square->hasOneUse())
-            continue;
-          auto sum = dyn_cast<ir::ReduceOp>(*square->user_begin());
-          std::optional<SquaredDeviations> found =
-              sum ? matchSquaredDeviations(sum) : std::nullopt;
-          if (found && found->x == cast->getResult(0) &&
-              channelSumKind(found->sumOfX, stored))
-            return found;
-        }
-      }
-    }
-    return std::nullopt;
+    ChannelSums sums = sumChannels(result, *squares);
+    llvm::append_range(best.members, sums.ops);
+    best.kept = {sums.sum, sums.sumOfSquares};
   }
 
   /// All ops that read `value`, also after it was widened a second time.
@@ -527,37 +466,6 @@ Epilogue LibraryEpilogues::of(Operation *contraction) {
   return Growth(*this, contraction).run();
 }
 
-MaskedRelu findMaskedRelu(ir::WhereOp where, Operation *backward,
-                          const Target *target) {
-  auto compare = where.getCondition().getDefiningOp<ir::CompareOp>();
-  if (!compare || !compare.getRhs().getDefiningOp<ir::ConstantOp>() ||
-      !isReluMask(compare, compare.getLhs()))
-    return {};
-  auto relu = beforeRounding(compare.getLhs()).getDefiningOp<ir::ReluOp>();
-  if (!relu)
-    return {};
-  // Only this relu may use what is computed between the call and it: a bias, a
-  // scale.
-  Operation *forward = relu.getX().getDefiningOp();
-  while (forward && !ir::isContraction(forward)) {
-    if (!isa<ir::AddOp, ir::MulOp>(forward) || !forward->hasOneUse())
-      return {};
-    auto isAside = [](Value operand) {
-      return asStored(operand).getDefiningOp<ir::BroadcastOp>() ||
-             isSplat(operand);
-    };
-    bool isSecond = isAside(forward->getOperand(0));
-    if (!isAside(forward->getOperand(isSecond ? 0 : 1)))
-      return {};
-    forward = forward->getOperand(isSecond ? 1 : 0).getDefiningOp();
-  }
-  // Both calls must agree on where a line of bits begins.
-  if (!isa_and_nonnull<ir::DotGeneralOp>(forward) || !forward->hasOneUse() ||
-      !isCalled(forward, target) || biasDims(backward) != biasDims(forward))
-    return {};
-  return {compare, relu, forward};
-}
-
 /// Makes `where`, which is applied to the result of the call of `backward`,
 /// read a mask that the call of the relu keeps. Null if no call can keep it,
 /// since the result of the relu has other lines or is computed elsewhere. The
@@ -592,15 +500,6 @@ Value LibraryEpilogues::keptMask(ir::WhereOp where, Operation *backward) {
     if (op->use_empty())
       op->erase();
   return mask->getResult(0);
-}
-
-bool followsLibraryCall(ir::GeluGradOp grad, const Target *target) {
-  Operation *def = grad.getGrad().getDefiningOp();
-  while (isa_and_nonnull<ir::MulOp, ir::AddOp>(def) && def->hasOneUse() &&
-         !ir::isContraction(def))
-    def = def->getOperand(0).getDefiningOp();
-  return isa_and_nonnull<ir::DotGeneralOp>(def) && def->hasOneUse() &&
-         isCalled(def, target);
 }
 
 } // namespace sinter::passes

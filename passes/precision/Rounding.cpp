@@ -7,6 +7,7 @@
 #include "ir/Build.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/ActivationGradients.h"
 #include "passes/fuse/ChooseCalls.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
