@@ -21,7 +21,7 @@ def OutlineScans : Pass<"sinter-outline-scans", "::mlir::ModuleOp"> {
 def FuseAttention : Pass<"sinter-fuse-attention", "::mlir::func::FuncOp"> {
   let summary = "Make attention a library call, with the moves of its operands and results";
   let description = [{
-    Each `sinter.attention` and `sinter.attention_grad` in 16-bit floats that the target kept whole becomes
+    Each `sinter.attention` and `sinter.attention_grad` that the target kept whole becomes
     a `sinter.library_call` of kind attention. Transposes, slices and reshapes of its operands and results,
     and the concatenation of its gradients, become part of the call if its strides can express them.
   }];
