@@ -56,6 +56,12 @@ template <bool isBounded = false> inline float fastExp(float x) {
   return sum * std::bit_cast<float>(power);
 }
 
+/// x times x / 6 + 1/2, which is bounded to 0 and 1.
+inline float hardSwish(float x) {
+  float gate = x * (1.0F / 6.0F) + 0.5F;
+  gate = gate < 0.0F ? 0.0F : gate;
+  return x * (gate > 1.0F ? 1.0F : gate);
+}
 inline float fastSigmoid(float x) { return 1.0F / (1.0F + fastExp(-x)); }
 inline float fastSwish(float x) { return x / (1.0F + fastExp(-x)); }
 

@@ -64,6 +64,11 @@ TEST_CASE("functions of post-ops are near float64", "[float-functions]") {
   CHECK(largestError(
             SINTER_POST_SWISH, [](double x) { return x * sigmoid(x); },
             normal) < 0x1p-21);
+  CHECK(largestError(
+            SINTER_POST_HARD_SWISH,
+            [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); },
+            [](double x) { return std::max(std::fabs(x), 0x1p-126); }) <
+        0x1p-22);
   // The error is relative to x where the gate is rounded.
   auto size = [](double x) { return std::max(std::fabs(x), 0x1p-126); };
   CHECK(largestError(

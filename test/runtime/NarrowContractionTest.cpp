@@ -195,9 +195,16 @@ TEST_CASE("16-bit matmul: post-ops happen before the rounding", "[narrow]") {
                {SINTER_POST_ADD},
                {SINTER_POST_BIAS, SINTER_POST_ADD, SINTER_POST_RELU},
                {SINTER_POST_BIAS, SINTER_POST_GELU_ERF},
+               {SINTER_POST_GELU_TANH},
+               {SINTER_POST_BIAS, SINTER_POST_SIGMOID, SINTER_POST_RELU},
+               {SINTER_POST_HARD_SWISH, SINTER_POST_ADD},
+               {SINTER_POST_ADD, SINTER_POST_SWISH, SINTER_POST_SWISH},
+               {SINTER_POST_TANH, SINTER_POST_ADD},
+               {SINTER_POST_BIAS, SINTER_POST_SWISH, SINTER_POST_CLIP},
                {SINTER_POST_RELU, SINTER_POST_ADD},
                {SINTER_POST_BIAS, SINTER_POST_CLIP, SINTER_POST_SCALE}})
-        for (auto [m, n] : {std::pair{48, 128}, {1, 200}, {3, 64}, {4, 65}}) {
+        for (auto [m, n] :
+             {std::pair{48, 128}, {1, 200}, {3, 64}, {4, 65}, {77, 33}}) {
           CAPTURE(in, out, constantB, m, n);
           std::string chosen =
               checkMatmul(dense(m, n, 64), in, out, postOps, constantB);

@@ -197,6 +197,8 @@ template <class Element> RunPass passOf(const BlockStore::Pass &pass) {
     return passOf<Element, rt::fastGeluErf>(pass);
   case SINTER_POST_GELU_TANH:
     return passOf<Element, rt::fastGeluTanh>(pass);
+  case SINTER_POST_HARD_SWISH:
+    return passOf<Element, rt::hardSwish>(pass);
   case SINTER_POST_SIGMOID:
     return passOf<Element, rt::fastSigmoid>(pass);
   case SINTER_POST_SWISH:

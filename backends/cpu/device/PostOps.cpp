@@ -40,23 +40,14 @@ void reluLine(float *data, int64_t count) {
     data[i] = data[i] <= 0.0f ? 0.0f : data[i];
 }
 
-SINTER_EVERY_WIDTH
-void hardSwishLine(float *data, int64_t count) {
-  constexpr float sixth = 1.0f / 6.0f;
-  for (int64_t i = 0; i < count; ++i) {
-    float x = data[i], gate = x * sixth + 0.5f;
-    gate = gate < 0.0f ? 0.0f : gate;
-    data[i] = x * (gate > 1.0f ? 1.0f : gate);
-  }
-}
-
-// Functions with many operations, in vector registers.
+// Functions with several operations, in vector registers.
 #define SINTER_LINE(NAME, FUNCTION)                                            \
   SINTER_EVERY_WIDTH                                                           \
   void NAME(float *data, int64_t count) {                                      \
     for (int64_t i = 0; i < count; ++i)                                        \
       data[i] = FUNCTION(data[i]);                                             \
   }
+SINTER_LINE(hardSwishLine, rt::hardSwish)
 SINTER_LINE(sigmoidLine, rt::fastSigmoid)
 SINTER_LINE(swishLine, rt::fastSwish)
 SINTER_LINE(geluErfLine, rt::fastGeluErf)
