@@ -93,6 +93,8 @@ struct WindowPlan {
 
 private:
   template <class Element>
+  void copyColumns(const Element *from, int64_t count, Element *to) const;
+  template <class Element>
   void copyPlane(const Element *image, int64_t row, int64_t plane, Element *to,
                  Element padding) const;
 };
@@ -106,6 +108,29 @@ void WindowPlan::copyLine(const Element *image, int64_t line, Element *copy,
               copy + offsetOf(plane, static_cast<int64_t>(i), row, 0), padding);
 }
 
+/// Adjacent columns, each with its channels and zeros behind them.
+template <class Element>
+void WindowPlan::copyColumns(const Element *from, int64_t count,
+                             Element *to) const {
+  if (channels == imageChannels) {
+    std::copy_n(from, count * channels, to);
+    return;
+  }
+  // Of an image, whose columns are too short for a call each.
+  constexpr int64_t few = 3;
+  if (imageChannels == few && channels == few + 1) {
+    for (int64_t i = 0; i < count; ++i, from += few, to += few + 1) {
+      std::copy_n(from, few, to);
+      to[few] = Element();
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i, from += imageChannels) {
+    to = std::copy_n(from, imageChannels, to);
+    to = std::fill_n(to, channels - imageChannels, Element());
+  }
+}
+
 /// Row `row` of the image, at the columns of `plane`.
 template <class Element>
 void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
@@ -117,9 +142,7 @@ void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
   if (row < 0 || row >= imageRows)
     return pad(columns);
   const Element *from = image + row * imageColumns * imageChannels;
-  // Adjacent columns with all their channels are one stretch of memory.
-  const bool isAdjacent = joinsColumns || x.stride == 1,
-             isDense = isAdjacent && channels == imageChannels;
+  const bool isAdjacent = joinsColumns || x.stride == 1;
   for (int64_t i = 0; i < columns;) {
     const int64_t column = isAdjacent ? i - x.padLow : x.inImage(plane, i);
     if (column < 0 || column >= imageColumns) {
@@ -128,9 +151,9 @@ void WindowPlan::copyPlane(const Element *image, int64_t row, int64_t plane,
       continue;
     }
     const int64_t count =
-        isDense ? std::min(imageColumns - column, columns - i) : 1;
-    to = std::copy_n(from + column * imageChannels, count * imageChannels, to);
-    to = std::fill_n(to, count * (channels - imageChannels), Element());
+        isAdjacent ? std::min(imageColumns - column, columns - i) : 1;
+    copyColumns(from + column * imageChannels, count, to);
+    to += count * channels;
     i += count;
   }
 }
