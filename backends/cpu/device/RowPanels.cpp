@@ -41,9 +41,11 @@ multiplyAvx512(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000));
   for (int64_t k = 0; k < form.depth; ++k) {
     constexpr int64_t bytes = rowPanelColumns * sizeof(Element);
-    for (int64_t line = 0; line < bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char *>(from) + rowPanelFetch + line,
-                   _MM_HINT_T0);
+    if (form.readsAhead)
+      for (int64_t line = 0; line < bytes; line += 64)
+        _mm_prefetch(reinterpret_cast<const char *>(from) + rowPanelFetch +
+                         line,
+                     _MM_HINT_T0);
     __m512 weights[vectors];
     if constexpr (std::is_same_v<Element, float>)
       for (int v = 0; v < vectors; ++v)

@@ -40,6 +40,9 @@ struct PanelForm {
   int64_t depth; // k
   int64_t block; // of codes
   float zero;    // of 4-bit codes, if there are none per block
+  /// Whether float weights are read ahead. Those that stay in the cache of
+  /// level 2 from run to run are read faster without.
+  bool readsAhead = true;
 };
 
 /// sums[row * 64 + column] = the sum over `depth` of a row of A times a column

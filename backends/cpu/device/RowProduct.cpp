@@ -14,6 +14,7 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/RowPanels.h"
+#include "runtime/base/CpuId.h"
 #include "runtime/base/Float16.h"
 
 #include <algorithm>
@@ -193,6 +194,11 @@ private:
         operand.rowStride = shape_.transposed;
         operand.colStride = !shape_.transposed;
       }
+      if (params_.outDtype == SINTER_F32) {
+        operands[i] = {reinterpret_cast<const float *>(operand.data),
+                       operand.rowStride, operand.colStride};
+        continue;
+      }
       operand.read({values[i], block.rows, block.cols, rowPanelColumns, 1});
       operands[i] = {values[i], rowPanelColumns, 1};
     }
@@ -330,13 +336,15 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
           packPlain(shape, params.dtype, reinterpret_cast<const Bfloat *>(b),
                     to);
       });
-  return makeCall(command, shape,
-                  {std::move(packed),
-                   bytes,
-                   {shape.k, 0, 0},
-                   functionsFor([&](int64_t rows) {
-                     return plain_panels::function(unit, params.dtype, rows);
-                   })});
+  return makeCall(
+      command, shape,
+      {std::move(packed),
+       bytes,
+       {shape.k, 0, 0,
+        static_cast<uint64_t>(panelsOf(shape.n) * bytes) > hostCpuId().l2Bytes},
+       functionsFor([&](int64_t rows) {
+         return plain_panels::function(unit, params.dtype, rows);
+       })});
 }
 
 LibraryCallResult
