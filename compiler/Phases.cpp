@@ -67,7 +67,9 @@ static void buildSimplify(mlir::OpPassManager &pm,
     pm.addPass(passes::createNarrowProducts());
   pm.addPass(passes::createUnrollScans({mostUnrolledTrips(context)}));
   addSimplifier(pm, isDifferentiated);
-  pm.addPass(passes::createRecognizeComposites());
+  passes::RecognizeCompositesOptions recognition;
+  recognition.keepScales = context.options.precisionPolicy() == "fp16";
+  pm.addPass(passes::createRecognizeComposites(recognition));
   addSimplifier(pm, isDifferentiated);
   if (!context.state.quantization)
     return;

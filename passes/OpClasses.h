@@ -60,17 +60,25 @@ multiplied(mlir::Operation *contraction) {
   return {a, b};
 }
 
-/// True for operands and results of `attention`, or its gradient, that are
+/// True for the operands and results of an attention, or its gradient, that are
 /// float32 when the others are 16 bits: statistics, and the mask, in which
-/// numbers that stand for -inf would become -inf.
-inline bool staysFloat32(mlir::Operation *attention, mlir::Value value) {
-  if (auto grad = llvm::dyn_cast<ir::AttentionGradOp>(attention))
-    return value == grad.getStats() ||
-           (grad.getMask() &&
-            (value == grad.getMask() || value == grad.getMaskGrad()));
-  auto forward = llvm::dyn_cast<ir::AttentionOp>(attention);
-  return forward && (value == forward.getStats() ||
-                     (forward.getMask() && value == forward.getMask()));
+/// numbers that stand for -inf would become -inf. A value may be the mask and
+/// another operand as well.
+inline bool staysFloat32(mlir::OpOperand &operand) {
+  auto isOf = [&](mlir::MutableOperandRange range) {
+    return llvm::any_of(
+        range, [&](mlir::OpOperand &other) { return &other == &operand; });
+  };
+  if (auto grad = llvm::dyn_cast<ir::AttentionGradOp>(operand.getOwner()))
+    return &operand == &grad.getStatsMutable() || isOf(grad.getMaskMutable());
+  auto forward = llvm::dyn_cast<ir::AttentionOp>(operand.getOwner());
+  return forward && isOf(forward.getMaskMutable());
+}
+inline bool staysFloat32(mlir::OpResult result) {
+  if (auto grad = llvm::dyn_cast<ir::AttentionGradOp>(result.getOwner()))
+    return result == grad.getMaskGrad();
+  auto forward = llvm::dyn_cast<ir::AttentionOp>(result.getOwner());
+  return forward && result == forward.getStats();
 }
 
 /// The value of a constant whose elements are one floating-point number,

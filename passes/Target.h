@@ -108,7 +108,8 @@ public:
 
   /// True when `contraction` is as fast in float32 as in 16-bit floats: it
   /// reads its larger operand once, where the caller of the program has stored
-  /// it in float32, so rounding would be one more pass over memory.
+  /// it in float32, so rounding would be one more pass over memory. False for
+  /// programs that are trained.
   virtual bool multipliesInPlace(mlir::Operation *contraction) const {
     return false;
   }

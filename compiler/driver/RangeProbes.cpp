@@ -96,14 +96,15 @@ void RangeProbes::findProbes(func::FuncOp main, StringRef name,
     auto key = keys.find(&op);
     if (key == keys.end())
       continue;
-    for (Value result : op.getResults())
-      if (isProbed(result) && !passes::staysFloat32(&op, result))
+    for (OpResult result : op.getResults())
+      if (isProbed(result) && !passes::staysFloat32(result))
         probe(result);
     if (!multiplies(&op))
       continue;
-    for (Value operand : op.getOperands()) {
-      if (passes::staysFloat32(&op, operand))
+    for (OpOperand &use : op.getOpOperands()) {
+      if (passes::staysFloat32(use))
         continue;
+      Value operand = use.get();
       while (isView(operand.getDefiningOp()))
         operand = operand.getDefiningOp()->getOperand(0);
       if (isProbed(operand))

@@ -49,10 +49,14 @@ template <class OpTy> static LogicalResult verifyAttention(OpTy op) {
                   " and ", value.getRank(),
                   ", expected equal ones of at least 3");
   Type element = output.getElementType();
-  for (Value operand : op->getOperands()) {
-    Type other = tensorType(operand).getElementType();
-    bool isWideMask = operand == op.getMask() && other.isF32();
-    if (operand != op.getStats() && other != element && !isWideMask)
+  // A value may be the mask and another operand as well.
+  const unsigned mask = op.getMask()
+                            ? op.getMaskMutable().begin()->getOperandNumber()
+                            : op->getNumOperands();
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type other = tensorType(operand.get()).getElementType();
+    bool isWideMask = operand.getOperandNumber() == mask && other.isF32();
+    if (operand.get() != op.getStats() && other != element && !isWideMask)
       return report("operands and result have different element types");
   }
   if (tensorType(op.getStats()).getElementType() != statsElement(element))

@@ -275,24 +275,24 @@ private:
   /// except those that must stay float32 (staysFloat32).
   static void narrowOp(Operation *op, FloatType narrow) {
     OpBuilder builder(op);
-    auto isWide = [&](Value value) { return staysFloat32(op, value); };
     OperationState state(op->getLoc(), op->getName());
-    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-      state.addOperands(
-          isWide(operand)
-              ? operand
-              : ir::castTo(builder, roundingLocation(op, i), operand, narrow));
-    for (Value result : op->getResults())
-      state.addTypes(isWide(result) ? result.getType()
-                                    : ir::tensorType(result).clone(narrow));
+    for (auto [i, operand] : llvm::enumerate(op->getOpOperands()))
+      state.addOperands(staysFloat32(operand)
+                            ? operand.get()
+                            : ir::castTo(builder, roundingLocation(op, i),
+                                         operand.get(), narrow));
+    for (OpResult result : op->getResults())
+      state.addTypes(staysFloat32(result)
+                         ? result.getType()
+                         : ir::tensorType(result).clone(narrow));
     state.addAttributes(op->getAttrs());
     Operation *copy = builder.create(state);
     for (auto [i, result] : llvm::enumerate(op->getResults())) {
       Value by = copy->getResult(i);
       result.replaceAllUsesWith(
-          isWide(result) ? by
-                         : ir::castTo(builder, ir::resultLocation(op, i), by,
-                                      builder.getF32Type()));
+          staysFloat32(result) ? by
+                               : ir::castTo(builder, ir::resultLocation(op, i),
+                                            by, builder.getF32Type()));
     }
   }
 

@@ -14,7 +14,12 @@ def RecognizeComposites : Pass<"sinter-recognize-composites", "::mlir::ModuleOp"
     A composite is recognised only if no intermediate value has a user outside of it. Logarithms of
     softmax, of sigmoid and of a sum of two exponentials get numerically stable forms. Expects the
     form that SimplifyAlgebra produces.
+
+    A scale of queries or keys becomes that of their products, unless it is far from 1 or `keep-scales`
+    is set: without it, a query or key may leave the range of float16.
   }];
+  let options = [Option<"keepScales", "keep-scales", "bool", "false",
+                        "leave the scales of queries and keys where they are">];
 }
 
 #endif // SINTER_PASSES_RECOGNIZE_PASSES_TD

@@ -98,14 +98,28 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
   return std::nullopt;
 }
 
+/// Whether a product is in range with `scale` before it if it is with `scale`
+/// behind it, but for numbers at the end of the range.
+bool isNearOne(double scale) {
+  constexpr double far = 1 << 16;
+  return std::abs(scale) <= far && std::abs(scale) >= 1 / far;
+}
+
 /// `operand`, of the product of queries and keys, without a scale that is
 /// applied to it or before moves of its elements. The moves are built again.
 Value withoutScale(ValueBuilder &b, Value operand, double &scale,
                    Match &match) {
   if (!operand.hasOneUse())
     return operand;
-  if (Value source = throughScale(operand, scale, match); source != operand)
+  double own = 1;
+  Match through = match;
+  if (Value source = throughScale(operand, own, through); source != operand) {
+    if (!isNearOne(own))
+      return operand;
+    scale *= own;
+    match = through;
     return source;
+  }
   auto transpose = operand.getDefiningOp<TransposeOp>();
   if (!transpose && !operand.getDefiningOp<ReshapeOp>())
     return operand;
@@ -119,7 +133,8 @@ Value withoutScale(ValueBuilder &b, Value operand, double &scale,
 
 // Pattern: dot(softmax(dot(query, key^T) * scale + mask), value) -> attention
 struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
-  using OpRewritePattern::OpRewritePattern;
+  RecognizeAttention(MLIRContext *context, bool keepsScales)
+      : OpRewritePattern(context), keepsScales(keepsScales) {}
   LogicalResult matchAndRewrite(DotGeneralOp op,
                                 PatternRewriter &rewriter) const override {
     Match match(op, CompositePart::output);
@@ -142,8 +157,12 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
           op, "an intermediate value has another user");
 
     ValueBuilder moves(rewriter, product.getLoc());
-    Value queries = withoutScale(moves, product.getLhs(), scores->scale, match);
-    Value keys = withoutScale(moves, product.getRhs(), scores->scale, match);
+    auto unscaled = [&](Value operand) {
+      return keepsScales ? operand
+                         : withoutScale(moves, operand, scores->scale, match);
+    };
+    Value queries = unscaled(product.getLhs());
+    Value keys = unscaled(product.getRhs());
     Value query =
         asMatrices(moves, queries, product.getLhsBatch(),
                    product.getLhsFree()[0], product.getLhsContract()[0]);
@@ -157,12 +176,14 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
                                                scores->scale, scores->causal));
     return success();
   }
+
+  const bool keepsScales;
 };
 
 } // namespace
 
-void addAttentionRecognizers(RewritePatternSet &patterns) {
-  patterns.add<RecognizeAttention>(patterns.getContext());
+void addAttentionRecognizers(RewritePatternSet &patterns, bool keepsScales) {
+  patterns.add<RecognizeAttention>(patterns.getContext(), keepsScales);
 }
 
 } // namespace sinter::passes

@@ -41,12 +41,14 @@ public:
 class RecognizeComposites
     : public impl::RecognizeCompositesBase<RecognizeComposites> {
 public:
+  using RecognizeCompositesBase::RecognizeCompositesBase;
+
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     addSoftmaxRecognizers(set);
     addGeluRecognizers(set);
     addNormRecognizers(set);
-    addAttentionRecognizers(set);
+    addAttentionRecognizers(set, keepScales);
     patterns = std::move(set);
     return success();
   }

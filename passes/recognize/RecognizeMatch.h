@@ -90,7 +90,9 @@ template <class OpTy> bool Spread::enter(double *number) {
 void addSoftmaxRecognizers(mlir::RewritePatternSet &patterns);
 void addGeluRecognizers(mlir::RewritePatternSet &patterns);
 void addNormRecognizers(mlir::RewritePatternSet &patterns);
-void addAttentionRecognizers(mlir::RewritePatternSet &patterns);
+/// `keepsScales`: scales of queries and keys stay where they are.
+void addAttentionRecognizers(mlir::RewritePatternSet &patterns,
+                             bool keepsScales);
 
 } // namespace sinter::passes
 

@@ -252,7 +252,7 @@ void addRecognizers(RewritePatternSet &patterns) {
   passes::addSoftmaxRecognizers(patterns);
   passes::addGeluRecognizers(patterns);
   passes::addNormRecognizers(patterns);
-  passes::addAttentionRecognizers(patterns);
+  passes::addAttentionRecognizers(patterns, /*keepsScales=*/false);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // RUN: sinter-opt %s --sinter-simplify-algebra --sinter-recognize-composites --sinter-simplify-algebra \
 // RUN:   --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --sinter-recognize-composites="keep-scales=true" --split-input-file | FileCheck %s --check-prefix=KEEP
 // RUN: sinter-opt %s --mlir-print-debuginfo --mlir-print-local-scope --sinter-simplify-algebra \
 // RUN:   --sinter-recognize-composites --sinter-decompose-composites --sinter-simplify-algebra --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=PARTS
@@ -281,6 +282,29 @@ func.func @attention(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x
   %t = sinter.mul %s, %half : tensor<2x3x5xf32>
   %m = sinter.add %t, %mask : tensor<2x3x5xf32>
   %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x3x5xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+  return %y : tensor<2x3x6xf32>
+}
+
+// -----
+
+// A scale of the queries or keys becomes that of their products if it is near 1; float16 keeps it in front.
+// CHECK-LABEL: @attention_of_scaled
+// CHECK: %[[FAR:.*]] = sinter.mul %arg1,
+// CHECK: sinter.attention %arg0, %[[FAR]], %arg2 {scale = 1.250000e-01 : f64}
+// KEEP-LABEL: @attention_of_scaled
+// KEEP-DAG: %[[NEAR:.*]] = sinter.mul %arg0,
+// KEEP-DAG: %[[FAR:.*]] = sinter.mul %arg1,
+// KEEP: sinter.attention %[[NEAR]], %[[FAR]], %arg2 {scale = 1.000000e+00 : f64}
+func.func @attention_of_scaled(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x6xf32>) -> tensor<2x3x6xf32> {
+  %eighth = sinter.constant dense<0.125> : tensor<2x3x4xf32>
+  %tiny = sinter.constant dense<1.0e-10> : tensor<2x5x4xf32>
+  %qs = sinter.mul %q, %eighth : tensor<2x3x4xf32>
+  %ks = sinter.mul %k, %tiny : tensor<2x5x4xf32>
+  %s = sinter.dot_general %qs, %ks batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> tensor<2x3x5xf32>
+  %p = sinter.softmax %s {axis = 2 : i64} : tensor<2x3x5xf32>
   %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
     : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
   return %y : tensor<2x3x6xf32>

@@ -262,6 +262,28 @@ TEST_CASE("attention: large, negative and no scale", "[attention]") {
     }
 }
 
+TEST_CASE("attention: scores of any size", "[attention]") {
+  for (uint32_t dtype : types)
+    for (float size : {1e4F, 1e6F, 1e15F})
+      for (float scale : {0.17677669F, 3.1F}) {
+        if (dtype == SINTER_F16 && size > 1e4F)
+          continue; // beyond its range
+        INFO("dtype " << dtype << ", size " << size << ", scale " << scale);
+        Attention attention(dtype, 1, 2, 20, 1100, 32);
+        attention.params.scale = scale;
+        attention.query.set(0, size);
+        attention.query.set(attention.query.size() - 1, -size);
+        for (size_t i = 0; i < attention.key.size(); i += 3)
+          attention.key.set(i, static_cast<float>(attention.key.at(i)) * size);
+        // Then each row gives what its shares add up to.
+        for (size_t i = 0; i < attention.value.size(); ++i)
+          attention.value.set(i, 1);
+        attention.run();
+        for (size_t i = 0; i < attention.output.size(); ++i)
+          CHECK(std::abs(attention.output.at(i) - 1) < 0x1p-8);
+      }
+}
+
 TEST_CASE("attention: rows whose scores are all -inf give 0", "[attention]") {
   for (uint32_t dtype : types) {
     INFO("dtype " << dtype);

@@ -141,7 +141,8 @@ public:
   }
 
 private:
-  /// Whether `value` is an input, or a value that is kept from run to run.
+  /// Whether `value` is an input, or a value that is kept from run to run, of a
+  /// program that is not trained.
   static bool isKeptByCaller(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     auto function =
@@ -149,15 +150,21 @@ private:
                  : nullptr;
     if (!function)
       return false;
+    auto roleOf = [&](unsigned number) -> std::optional<ir::StateRole> {
+      auto symbol = function.getArgAttrOfType<FlatSymbolRefAttr>(
+          number, ir::SinterDialect::kStateAttr);
+      auto state = symbol ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
+                                function, symbol)
+                          : nullptr;
+      return state ? std::optional(state.getRole()) : std::nullopt;
+    };
+    // A trainer multiplies its inputs again for gradients.
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (roleOf(i) == ir::StateRole::param)
+        return false;
     const unsigned number = argument.getArgNumber();
-    if (function.getArgAttr(number, ir::SinterDialect::kInputAttr))
-      return true;
-    auto symbol = function.getArgAttrOfType<FlatSymbolRefAttr>(
-        number, ir::SinterDialect::kStateAttr);
-    auto state = symbol ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
-                              function, symbol)
-                        : nullptr;
-    return state && state.getRole() == ir::StateRole::buffer;
+    return function.getArgAttr(number, ir::SinterDialect::kInputAttr) ||
+           roleOf(number) == ir::StateRole::buffer;
   }
 
   /// Whether `op` is attention without a gradient that the runtime computes

@@ -116,7 +116,8 @@ public:
   }
 
 private:
-  /// What is known of the scores of a query so far.
+  /// What is known of a query so far: of its products with keys, which are
+  /// scores if they are scaled and masked at once, and of the shares.
   struct Row {
     float greatest, sum;
   };
@@ -126,6 +127,9 @@ private:
     int64_t firstQuery, endQuery;
   };
 
+  /// Whether products are scaled before they are compared. Otherwise the
+  /// greatest score is that of the greatest product.
+  bool scalesAtOnce() const { return p_.hasMask || p_.scale <= 0; }
   int64_t tasksOfHead() const { return ceilDiv(blocks_, blocksOfTask_); }
 
   /// The rows of an operand of a head, from row `row` on.
@@ -224,21 +228,18 @@ private:
   /// far are to be multiplied by.
   float addScores(float *line, int64_t count, const float *mask, Row &row,
                   uint8_t *shares, int64_t used, int64_t elements) const {
-    // The greatest score is that of the greatest product, if nothing is added.
-    float scale = p_.scale;
-    if (mask || scale <= 0) {
-      scaleAndMask(line, scale, mask, count);
-      scale = 1.0F;
-    }
+    if (scalesAtOnce())
+      scaleAndMask(line, p_.scale, mask, count);
     std::fill(line + count, line + used, negativeInfinity);
-    const float own = greatestOf(line, used) * scale;
-    const float greatest = std::max(row.greatest, own);
+    const float greatest = std::max(row.greatest, greatestOf(line, used)),
+                scale = scalesAtOnce() ? 1.0F : p_.scale;
     // In a row of -inf, all shares are 0.
-    const float shift = greatest == negativeInfinity ? 0.0F : greatest;
-    const float before =
-        row.greatest == shift ? 1.0F : std::exp(row.greatest - shift);
+    const float finite = greatest == negativeInfinity ? 0.0F : greatest;
+    const float before = row.greatest == finite
+                             ? 1.0F
+                             : std::exp((row.greatest - finite) * scale);
     const float sum =
-        unit_->exponentials(line, used, scale, shift, shares, elements);
+        unit_->exponentials(line, used, finite, scale, shares, elements);
     row = {greatest, row.sum * before + sum};
     return before;
   }
@@ -262,9 +263,10 @@ private:
         std::fill(sums, sums + p_.depth, 0.0F);
       unit_->storeLine(sums, sum == 0 ? 1.0F : 1.0F / sum, p_.depth,
                        target + i * width_ * to.stride);
+      const float scale = scalesAtOnce() ? 1.0F : p_.scale;
       if (stats)
-        stats[i] =
-            sum == 0 ? negativeInfinity : rows[i].greatest + std::log(sum);
+        stats[i] = sum == 0 ? negativeInfinity
+                            : rows[i].greatest * scale + std::log(sum);
     }
   }
 

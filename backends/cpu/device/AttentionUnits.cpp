@@ -88,14 +88,14 @@ void scaleAndMaskLine(float *line, float scale, const float *mask,
     line[i] = line[i] * scale + mask[i];
 }
 
-/// to = e^(x * scale - shift) for a line, where no exponent is above 0 by more
-/// than rounding. Adds the line to `sums`.
-inline void addExponentials(const float *x, float scale, float shift, float *to,
-                            Lanes &sums) {
+/// to = e^((x - greatest) * scale) for a line. Adds the line to `sums`. The
+/// exponent of the greatest element is 0, however large it is.
+inline void addExponentials(const float *x, float greatest, float scale,
+                            float *to, Lanes &sums) {
   SINTER_FUSE_MULTIPLY_ADD
   float line[lineColumns]; // `to` may be `x`
   for (int64_t i = 0; i < lineColumns; ++i) {
-    float exponent = x[i] * scale - shift;
+    float exponent = (x[i] - greatest) * scale;
     exponent = exponent < rt::kExpLeast ? rt::kExpLeast : exponent;
     line[i] = rt::fastExp</*isBounded=*/true>(exponent);
   }
@@ -107,17 +107,17 @@ inline void addExponentials(const float *x, float scale, float shift, float *to,
 
 /// The same for lines; the sum. `count` is a multiple of lineColumns.
 SINTER_EVERY_WIDTH
-float exponentialsOfLines(const float *x, int64_t count, float scale,
-                          float shift, float *to) {
+float exponentialsOfLines(const float *x, int64_t count, float greatest,
+                          float scale, float *to) {
   Lanes even = {}, odd = {};
   int64_t i = 0;
   for (; i + 2 * lineColumns <= count; i += 2 * lineColumns) {
-    addExponentials(x + i, scale, shift, to + i, even);
-    addExponentials(x + i + lineColumns, scale, shift, to + i + lineColumns,
+    addExponentials(x + i, greatest, scale, to + i, even);
+    addExponentials(x + i + lineColumns, greatest, scale, to + i + lineColumns,
                     odd);
   }
   if (i < count)
-    addExponentials(x + i, scale, shift, to + i, even);
+    addExponentials(x + i, greatest, scale, to + i, even);
   even += odd;
   return joined(even, [](float x, float y) { return x + y; });
 }
@@ -186,9 +186,9 @@ public:
                     floats.stride, 1);
     }
   }
-  float exponentials(float *line, int64_t count, float scale, float shift,
+  float exponentials(float *line, int64_t count, float greatest, float scale,
                      uint8_t *to, int64_t) const override {
-    return exponentialsOfLines(line, wholeLines(count), scale, shift,
+    return exponentialsOfLines(line, wholeLines(count), greatest, scale,
                                reinterpret_cast<float *>(to));
   }
 
@@ -328,10 +328,10 @@ public:
       panels += bytesOfPanel(rows);
     }
   }
-  float exponentials(float *line, int64_t count, float scale, float shift,
+  float exponentials(float *line, int64_t count, float greatest, float scale,
                      uint8_t *to, int64_t elements) const override {
     const int64_t whole = wholeLines(count);
-    const float sum = exponentialsOfLines(line, whole, scale, shift, line);
+    const float sum = exponentialsOfLines(line, whole, greatest, scale, line);
     auto *row = reinterpret_cast<Bfloat *>(to);
     roundLine(line, 1.0F, whole, row);
     if (whole < elements)

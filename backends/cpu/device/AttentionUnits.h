@@ -66,11 +66,12 @@ public:
   /// Makes panels whose row i is row i of `from`; at most 128 columns.
   virtual void packPanels(const HeadRows &from, int64_t rows, int64_t columns,
                           uint8_t *panels, float *buffer) const = 0;
-  /// Makes a row of the left operand of e^(x * scale - shift), where x are the
-  /// first `count` elements of `line`, which may change up to a multiple of 16
-  /// elements; `to` has room for so many, too. Returns the sum.
-  virtual float exponentials(float *line, int64_t count, float scale,
-                             float shift, uint8_t *to,
+  /// Makes a row of the left operand of e^((x - greatest) * scale), where x are
+  /// the first `count` elements of `line`, none of which is above `greatest`.
+  /// The line may change up to a multiple of 16 elements; `to` has room for so
+  /// many, too. Returns the sum.
+  virtual float exponentials(float *line, int64_t count, float greatest,
+                             float scale, uint8_t *to,
                              int64_t elements) const = 0;
 
   /// sums[row * sumStride + column] = left operand times the first `columns`

@@ -38,6 +38,9 @@ struct BlockPlace {
 bool readsOther(const sinter_command &command,
                 std::span<const sinter_post_op> postOps);
 
+/// Rows of a block and their operands, for one pass.
+struct RowsOfBlock;
+
 /// to[i] += from[i]
 void addSums(float *to, const float *from, int64_t count);
 
@@ -61,7 +64,7 @@ public:
     const sinter_post_op *bias, *function, *add, *relu;
     /// Follows in a pass of its own.
     const sinter_post_op *other;
-    void (*run)(const struct RowsOfBlock &rows);
+    void (*run)(const RowsOfBlock &rows);
   };
 
 private:

@@ -207,6 +207,12 @@ static void importMultiHead(NodeImport &n) {
   form.scale = readScale(n, form.query);
   if (n.failed())
     return;
+  // Which keys a query sees then, ONNX Runtime alone says; it masks no key of
+  // the last query.
+  if (form.isCausal && n.shapeOf(form.query)[2] != n.shapeOf(form.key)[2]) {
+    n.unsupported("unidirectional with other numbers of queries than of keys");
+    return;
+  }
   if (n.has(6) != n.has(7)) {
     n.fail("past_key and past_value must be given together");
     return;

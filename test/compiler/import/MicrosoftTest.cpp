@@ -165,6 +165,13 @@ TEST_CASE("forms of attention that are refused") {
       .x({1, 2, 3, 2}, zeros(12))
       .fails("past_key and past_value must be given together");
   ofMicrosoft("MultiHeadAttention")
+      .x({1, 2, 4}, zeros(8))
+      .x({1, 3, 4}, zeros(12))
+      .x({1, 3, 4}, zeros(12))
+      .set("num_heads", 2)
+      .set("unidirectional", 1)
+      .fails("unidirectional with other numbers of queries than of keys", 3);
+  ofMicrosoft("MultiHeadAttention")
       .x({1, 2, 2, 3, 2}, zeros(24))
       .set("num_heads", 2)
       .fails("packed queries, keys and values", 3);
