@@ -151,8 +151,8 @@ def say(answer):
 
 def errorsOf(ours, theirs, exact):
     """`error`: how far ours is from theirs, relative to the largest. With `exact`, also `rounding`:
-    how far theirs is from that, likewise; `farther`: by which share ours is farther from that than
-    theirs is, root mean square; `count`: of the numbers."""
+    how far theirs is from that, likewise, and `farther`: by which share ours is farther from that
+    than theirs is, root mean square."""
     import numpy
 
     def finite(number):
@@ -168,7 +168,6 @@ def errorsOf(ours, theirs, exact):
         errors["rounding"] = finite(abs(own - exact).max() / largest)
         far = [numpy.sqrt(((side - exact)**2).mean()) for side in (ours, own)]
         errors["farther"] = finite(far[0] / max(far[1], 1e-30) - 1)
-        errors["count"] = own.size
     return errors
 
 

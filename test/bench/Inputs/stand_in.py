@@ -33,8 +33,7 @@ if name != "sinter":
 requests = 0
 for line in sys.stdin:
     if name != "sinter" and "check" in json.loads(line):
-        more = {key: float(options[key]) for key in ("farther", "rounding", "count")
-                if key in options}
+        more = {key: float(options[key]) for key in ("farther", "rounding") if key in options}
         say({"error": float(error), **more})
         continue
     requests += 1
