@@ -210,9 +210,6 @@ def compare(row, name, errors):
         return farther, (None if farther <= rows.MORE_ERROR else
                          f"the output is farther from that in fp32 than that of {name}:"
                          f" {farther:.2f} of its distance, more than {rows.MORE_ERROR:.0e}")
-    # A network that amplifies rounding does so on both sides.
-    if farther is not None and farther <= rows.MORE_ERROR:
-        limit = max(limit, rows.ROUNDING_FACTOR * errors["rounding"])
     if errors["error"] <= limit:
         return errors["error"], None
     wrong = f"the output is {errors['error']:.1e} away from that of {name}, more than {limit:.0e}"

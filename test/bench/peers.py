@@ -150,9 +150,8 @@ def say(answer):
 
 
 def errorsOf(ours, theirs, exact):
-    """`error`: how far ours is from theirs, relative to the largest. With `exact`, also `rounding`:
-    how far theirs is from that, likewise, and `farther`: by which share ours is farther from that
-    than theirs is, root mean square."""
+    """`error`: how far ours is from theirs, relative to the largest. With `exact`, `farther`: by
+    which share it is farther from that than theirs is, root mean square."""
     import numpy
 
     def finite(number):
@@ -161,12 +160,9 @@ def errorsOf(ours, theirs, exact):
     own, ours = theirs.reshape(-1).astype(numpy.float64), ours.reshape(-1)
     if ours.shape != own.shape:
         return {"error": float("inf")}
-    largest = max(abs(own).max(), 1e-30)
-    errors = {"error": finite(abs(ours - own).max() / largest)}
+    errors = {"error": finite(abs(ours - own).max() / max(abs(own).max(), 1e-30))}
     if exact is not None:
-        exact = exact.reshape(-1)
-        errors["rounding"] = finite(abs(own - exact).max() / largest)
-        far = [numpy.sqrt(((side - exact)**2).mean()) for side in (ours, own)]
+        far = [numpy.sqrt(((side - exact.reshape(-1))**2).mean()) for side in (ours, own)]
         errors["farther"] = finite(far[0] / max(far[1], 1e-30) - 1)
     return errors
 

@@ -15,9 +15,7 @@ METHOD = """\
 divided by the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights
 and inputs. In inference their outputs agree within {fp32:.0e} in fp32 and {bf16:.0e} in bf16,
 relative to the largest value. In int8 our output is not farther from that of the network in fp32
-than a peer's by more than {more:.0%} of its distance. Where a network amplifies the rounding of
-bf16, that holds there, too, and the outputs agree within {rounding} times the peer's distance. In
-training their losses of the first {steps} steps agree with those of PyTorch in float64
+than a peer's by more than {more:.0%} of its distance. In training their losses of the first {steps} steps agree with those of PyTorch in float64
 within {lossFp32:.0e} in fp32 and {lossBf16:.0e} in bf16, or within {factor} times the distance of
 PyTorch in float32, where the network amplifies rounding more. Each side is a process of its own.
 Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and
@@ -181,8 +179,7 @@ class Report:
                  *(f"- {line}" for line in self.machine),
                  *(f"- {peers.PEERS[peer]} {text}" for peer, text in sorted(versions.items())),
                  "", METHOD.format(
-                     steps=rows.FIRST_STEPS, factor=Reference.FACTOR, more=rows.MORE_ERROR,
-                     rounding=rows.ROUNDING_FACTOR, **rows.TOLERANCE,
+                     steps=rows.FIRST_STEPS, factor=Reference.FACTOR, more=rows.MORE_ERROR, **rows.TOLERANCE,
                      lossFp32=rows.LOSS_TOLERANCE["fp32"], lossBf16=rows.LOSS_TOLERANCE["bf16"])]
         lines += [f"- {line}" for line in self.means(measured)]
         for title, isIn in GROUPS:

@@ -112,14 +112,11 @@ QUICK = {"mlp infer 1 fp32", "lstm infer 1 fp32", "mobilenet-v3 infer 1 fp32",
 
 # Outputs of two sides differ by at most this, relative to the largest.
 TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2, "int8-weights": 1e-4, "int4-weights": 1e-4}
-# Types in which roundings grow from layer to layer: the distance from the network in fp32 is
-# measured. With random weights, a deep network in bf16 is up to 0.1 away from that, and so are two
-# sides from each other. Then outputs may differ by this factor of a peer's distance.
+# Types in which roundings grow from layer to layer: the distance from the network in fp32, root
+# mean square, is measured. Of bf16 it is only reported.
 ROUNDED = ("bf16", "int8")
-ROUNDING_FACTOR = 2
 # With codes of activations, a code more or less grows from layer to layer: two runs of one
-# framework differ by a tenth. So our distance may be larger than a peer's by this share, root mean
-# square.
+# framework differ by a tenth. So that distance may be larger than a peer's by this share.
 MORE_ERROR = 0.1
 # Losses of the first steps are compared with those in float64.
 FIRST_STEPS = 3

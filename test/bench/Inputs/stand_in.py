@@ -33,8 +33,8 @@ if name != "sinter":
 requests = 0
 for line in sys.stdin:
     if name != "sinter" and "check" in json.loads(line):
-        more = {key: float(options[key]) for key in ("farther", "rounding") if key in options}
-        say({"error": float(error), **more})
+        farther = {"farther": float(options["farther"])} if "farther" in options else {}
+        say({"error": float(error), **farther})
         continue
     requests += 1
     if requests == int(options.get("breaks", 0)):
