@@ -26,12 +26,11 @@ struct ElementBytes {
 
 /// Those of a dense or dense_resource attribute, little-endian and perhaps not
 /// aligned. Nothing if a resource is not available or does not fit the type,
-/// for element types that no tensor has, and for truth values that are stored
-/// as bits.
+/// for element types that no tensor has, and for i1 that is stored as bits.
 std::optional<ElementBytes> elementBytes(mlir::ElementsAttr attr);
 
-/// The constant of these bytes, for elements that are no truth values. `hint`:
-/// see Tensor::toAttr.
+/// The constant whose elements have these bytes; the element type is not i1.
+/// `hint`: see Tensor::toAttr.
 mlir::ElementsAttr attrOfBytes(mlir::RankedTensorType type,
                                llvm::ArrayRef<char> bytes,
                                llvm::StringRef hint = "folded");

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Quantised models have constants of many megabytes. What is asked of them here
-// is computed from the bytes that they are stored as. Truth values are no
-// integers here.
+// is computed from the bytes that they are stored as. i1 does not count as an
+// integer type here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_STOREDINTEGERS_H

@@ -15,8 +15,8 @@ def RecognizeComposites : Pass<"sinter-recognize-composites", "::mlir::ModuleOp"
     softmax, of sigmoid and of a sum of two exponentials get numerically stable forms. Expects the
     form that SimplifyAlgebra produces.
 
-    A scale of queries or keys becomes that of their products, unless it is far from 1 or `keep-scales`
-    is set: without it, a query or key may leave the range of float16.
+    A scale of queries or keys that is between 2^-16 and 2^16 is applied to their products instead. With
+    `keep-scales` it stays where it is: an unscaled query or key may be out of the range of float16.
   }];
   let options = [Option<"keepScales", "keep-scales", "bool", "false",
                         "leave the scales of queries and keys where they are">];

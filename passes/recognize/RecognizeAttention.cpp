@@ -98,8 +98,8 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
   return std::nullopt;
 }
 
-/// Whether a product is in range with `scale` before it if it is with `scale`
-/// behind it, but for numbers at the end of the range.
+/// Whether `scale` may move behind a product. With a scale this close to 1,
+/// only products near the ends of the range of float32 overflow or underflow.
 bool isNearOne(double scale) {
   constexpr double far = 1 << 16;
   return std::abs(scale) <= far && std::abs(scale) >= 1 / far;

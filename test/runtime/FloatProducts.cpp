@@ -30,14 +30,6 @@ void test::addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b,
   p.cBatchStrides[i] = c;
 }
 
-void test::addPostOp(sinter_matmul &p, uint32_t kind, float alpha, float beta) {
-  uint32_t slice = 2;
-  for (uint32_t i = 0; i < p.numPostOps; ++i)
-    slice += p.postOps[i].kind == SINTER_POST_BIAS ||
-             p.postOps[i].kind == SINTER_POST_ADD;
-  p.postOps[p.numPostOps++] = {kind, slice, alpha, beta};
-}
-
 std::string test::checkProduct(const sinter_matmul &p, ProductOptions options) {
   int64_t batch[4] = {1, 1, 1, 1};
   for (uint32_t i = 0; i < p.batchRank; ++i)
@@ -62,26 +54,9 @@ std::string test::checkProduct(const sinter_matmul &p, ProductOptions options) {
   command.operand(b);
   if (options.constantB)
     command.constantFilter();
-  std::vector<std::vector<float>> operands(p.numPostOps);
-  for (uint32_t i = 0; i < p.numPostOps; ++i) {
-    if (p.postOps[i].kind == SINTER_POST_BIAS) {
-      operands[i] = someValues(p.n, 4 + i);
-      command.operand(operands[i]);
-    } else if (p.postOps[i].kind == SINTER_POST_ADD) {
-      operands[i] = options.addResult ? before : someValues(size, 4 + i);
-      options.addResult ? command.resultAsOperand()
-                        : command.operand(operands[i]);
-    }
-  }
-  std::vector<float> result = before;
-  command.run(1, result);
-  INFO(command.status.message());
-  REQUIRE(command.status.ok());
-  for (int threads : {2, 3}) {
-    std::vector<float> other = before;
-    command.run(threads, other);
-    REQUIRE(sameBits(result, other));
-  }
+  const std::vector<std::vector<float>> operands = command.postOperands(
+      {p.postOps, p.numPostOps}, p.n, before, options.addResult);
+  const std::vector<float> result = command.runOnThreads(before);
 
   std::vector<bool> written(static_cast<size_t>(size), false);
   int64_t wrong = 0;

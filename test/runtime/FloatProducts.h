@@ -12,10 +12,6 @@ namespace sinter::test {
 
 void addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b, int64_t c);
 
-/// Adds a post-op. It reads the next slice, if it reads one.
-void addPostOp(sinter_matmul &p, uint32_t kind, float alpha = 0,
-               float beta = 0);
-
 struct ProductOptions {
   bool constantB = false;
   bool addResult = false; // ADD reads the result itself

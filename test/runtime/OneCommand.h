@@ -14,10 +14,52 @@
 #include <catch2/catch.hpp>
 
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace sinter::test {
+
+/// Deterministic values in [-1, 1].
+inline std::vector<float> someValues(int64_t count, uint32_t seed) {
+  std::vector<float> values(static_cast<size_t>(count));
+  uint32_t state = seed * 2654435761u + 12345u;
+  for (float &value : values) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+  }
+  return values;
+}
+
+/// Equal byte for byte, whatever the values.
+inline bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
+}
+
+/// Adds a post-op to those of a contraction of two operands. It reads the next
+/// slice, if it reads one.
+template <class Params>
+void addPostOp(Params &p, uint32_t kind, float alpha = 0, float beta = 0) {
+  uint32_t slice = 2;
+  for (uint32_t i = 0; i < p.numPostOps; ++i)
+    slice += p.postOps[i].kind == SINTER_POST_BIAS ||
+             p.postOps[i].kind == SINTER_POST_ADD;
+  p.postOps[p.numPostOps++] = {kind, slice, alpha, beta};
+}
+
+/// The kinds that every device has.
+inline constexpr uint32_t commonPostOps[] = {
+    SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
+    SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
+    SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
+    SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
+/// Adds a post-op of one of them, with some parameters.
+template <class Params> void addCommonPostOp(Params &p, uint32_t kind) {
+  kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
+  : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
+                              : addPostOp(p, kind);
+}
 
 /// A contraction whose operands are fp32 inputs of the entry "main", except
 /// that operand 1 may be a constant, and that a post-op may read the result
@@ -37,6 +79,24 @@ public:
     isResult_.push_back(true);
   }
   void constantFilter() { constant_ = true; }
+  /// Adds the operands of `postOps` and returns them; those of ADD are the
+  /// result itself, which is `before`, if `addResult` is set.
+  std::vector<std::vector<float>>
+  postOperands(std::span<const sinter_post_op> postOps, int64_t biasSize,
+               const std::vector<float> &before, bool addResult) {
+    std::vector<std::vector<float>> values(postOps.size());
+    for (uint32_t i = 0; i < postOps.size(); ++i)
+      if (postOps[i].kind == SINTER_POST_BIAS) {
+        values[i] = someValues(biasSize, 4 + i);
+        operand(values[i]);
+      } else if (postOps[i].kind == SINTER_POST_ADD) {
+        values[i] =
+            addResult ? before
+                      : someValues(static_cast<int64_t>(before.size()), 4 + i);
+        addResult ? resultAsOperand() : operand(values[i]);
+      }
+    return values;
+  }
 
   /// Runs with `threads` threads; `result` has the contents of the result's
   /// memory before and after. Also sets `status`, and `description` to what the
@@ -106,6 +166,20 @@ public:
     REQUIRE(ran.ok());
   }
 
+  /// The result with one thread; two and three give the same bits.
+  std::vector<float> runOnThreads(const std::vector<float> &before) {
+    std::vector<float> result = before;
+    run(1, result);
+    INFO(status.message());
+    REQUIRE(status.ok());
+    for (int threads : {2, 3}) {
+      std::vector<float> other = before;
+      run(threads, other);
+      REQUIRE(sameBits(result, other));
+    }
+    return result;
+  }
+
   /// A valid artifact with nothing in it.
   static sinter_artifact emptyArtifact() {
     sinter_artifact artifact{};
@@ -136,23 +210,6 @@ private:
   std::vector<bool> isResult_;
   bool constant_ = false;
 };
-
-/// Deterministic values in [-1, 1].
-inline std::vector<float> someValues(int64_t count, uint32_t seed) {
-  std::vector<float> values(static_cast<size_t>(count));
-  uint32_t state = seed * 2654435761u + 12345u;
-  for (float &value : values) {
-    state = state * 1664525u + 1013904223u;
-    value = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return values;
-}
-
-/// Equal byte for byte, whatever the values.
-inline bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
-}
 
 /// The meaning of a post-op in double precision.
 inline double postOpReference(const sinter_post_op &op, double x,

@@ -43,14 +43,6 @@ sinter_conv makeConv(int64_t batch, int64_t channels, int64_t filters,
   return p;
 }
 
-void addPostOp(sinter_conv &p, uint32_t kind, float alpha = 0, float beta = 0) {
-  uint32_t slice = 2;
-  for (uint32_t i = 0; i < p.numPostOps; ++i)
-    slice += p.postOps[i].kind == SINTER_POST_BIAS ||
-             p.postOps[i].kind == SINTER_POST_ADD;
-  p.postOps[p.numPostOps++] = {kind, slice, alpha, beta};
-}
-
 int64_t product(const int64_t *values, uint32_t count) {
   int64_t result = 1;
   for (uint32_t i = 0; i < count; ++i)
@@ -124,26 +116,9 @@ std::string check(const sinter_conv &p, Options options = {}) {
   command.operand(second);
   if (options.constantFilter)
     command.constantFilter();
-  std::vector<std::vector<float>> operands(p.numPostOps);
-  for (uint32_t i = 0; i < p.numPostOps; ++i) {
-    if (p.postOps[i].kind == SINTER_POST_BIAS) {
-      operands[i] = someValues(resultChannels, 4 + i);
-      command.operand(operands[i]);
-    } else if (p.postOps[i].kind == SINTER_POST_ADD) {
-      operands[i] = options.addResult ? before : someValues(size, 4 + i);
-      options.addResult ? command.resultAsOperand()
-                        : command.operand(operands[i]);
-    }
-  }
-  std::vector<float> result = before;
-  command.run(1, result);
-  INFO(command.status.message());
-  REQUIRE(command.status.ok());
-  for (int threads : {2, 3}) {
-    std::vector<float> other = before;
-    command.run(threads, other);
-    REQUIRE(sameBits(result, other));
-  }
+  const std::vector<std::vector<float>> operands = command.postOperands(
+      {p.postOps, p.numPostOps}, resultChannels, before, options.addResult);
+  const std::vector<float> result = command.runOnThreads(before);
 
   std::vector<double> sums(static_cast<size_t>(size)),
       magnitudes(static_cast<size_t>(size));
@@ -273,16 +248,7 @@ TEST_CASE("conv: dimensions of size 0", "[conv]") {
 }
 
 TEST_CASE("conv: every post-op", "[conv]") {
-  const uint32_t kinds[] = {
-      SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
-      SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
-      SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
-  auto add = [](sinter_conv &p, uint32_t kind) {
-    kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
-    : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
-                                : addPostOp(p, kind);
-  };
+  const auto &kinds = commonPostOps;
   for (auto [channels, filters, groups] :
        {std::tuple{5, 7, 1}, {16, 32, 1}, {16, 16, 16}})
     for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
@@ -294,8 +260,8 @@ TEST_CASE("conv: every post-op", "[conv]") {
                                      {{6, 3, 1, 1, 1}, {5, 3, 1, 1, 1}});
             p.layout = layout;
             p.direction = direction;
-            add(p, first);
-            add(p, second);
+            addCommonPostOp(p, first);
+            addCommonPostOp(p, second);
             check(p, {.constantFilter = true});
             if (first == SINTER_POST_ADD || second == SINTER_POST_ADD)
               check(p, {.addResult = true});

@@ -13,23 +13,14 @@ using namespace sinter;
 using namespace sinter::test;
 
 TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
-  const uint32_t kinds[] = {
-      SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
-      SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
-      SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
-  auto add = [](sinter_matmul &p, uint32_t kind) {
-    kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
-    : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
-                                : addPostOp(p, kind);
-  };
+  const auto &kinds = commonPostOps;
   for (uint32_t first : kinds)
     for (uint32_t second : kinds)
       for (auto [m, n, k] : {std::tuple{13, 37, 29}, {96, 256, 64}}) {
         CAPTURE(first, second, m, n, k);
         sinter_matmul p = dense(m, n, k);
-        add(p, first);
-        add(p, second);
+        addCommonPostOp(p, first);
+        addCommonPostOp(p, second);
         checkProduct(p, {.constantB = true});
         if (first == SINTER_POST_ADD || second == SINTER_POST_ADD)
           checkProduct(p, {.addResult = true});
@@ -40,7 +31,7 @@ TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
   sinter_matmul all = dense(40, 100, 60);
   for (uint32_t kind :
        {kinds[0], kinds[1], kinds[2], kinds[8], kinds[6], kinds[7]})
-    add(all, kind);
+    addCommonPostOp(all, kind);
   checkProduct(all);
 }
 

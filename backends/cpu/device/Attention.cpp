@@ -116,8 +116,8 @@ public:
   }
 
 private:
-  /// What is known of a query so far: of its products with keys, which are
-  /// scores if they are scaled and masked at once, and of the shares.
+  /// What a query carries from stretch to stretch: its greatest product, or
+  /// score if scalesAtOnce(), and the sum of its shares.
   struct Row {
     float greatest, sum;
   };

@@ -33,10 +33,6 @@ namespace {
 
 constexpr float negativeInfinity = -std::numeric_limits<float>::infinity();
 
-int64_t wholeLines(int64_t count) {
-  return ceilDiv(count, lineColumns) * lineColumns;
-}
-
 /// What a loop adds up or compares, one element for each column of a line. Two
 /// of them hide the latency of an operation. Functions take references: how
 /// vectors are passed depends on the CPU.

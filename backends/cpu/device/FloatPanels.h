@@ -21,6 +21,10 @@ namespace sinter::cpu {
 
 /// Lines of panels are multiples of so many columns.
 inline constexpr int64_t lineColumns = 16;
+/// `columns` rounded up to whole lines.
+inline int64_t wholeLines(int64_t columns) {
+  return (columns + lineColumns - 1) / lineColumns * lineColumns;
+}
 /// The most columns of a panel. With 64, the loads of a tile take fewer cycles
 /// than its multiplications: 6 rows need 10 loads for 24 of them.
 inline constexpr int64_t maxPanelColumns = 64;

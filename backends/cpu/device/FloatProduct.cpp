@@ -171,9 +171,6 @@ private:
               from.colStride);
   }
 
-  static int64_t wholeLines(int64_t columns) {
-    return ceilDiv(columns, lineColumns) * lineColumns;
-  }
   /// Of a row of B, and of a row of a panel, when they are packed.
   int64_t allColumns() const { return wholeLines(shape_.n); }
   int64_t packedStride(int64_t panel) const {

@@ -207,8 +207,8 @@ static void importMultiHead(NodeImport &n) {
   form.scale = readScale(n, form.query);
   if (n.failed())
     return;
-  // Which keys a query sees then, ONNX Runtime alone says; it masks no key of
-  // the last query.
+  // No specification says which keys a query attends to then. ONNX Runtime
+  // masks none for the last query.
   if (form.isCausal && n.shapeOf(form.query)[2] != n.shapeOf(form.key)[2]) {
     n.unsupported("unidirectional with other numbers of queries than of keys");
     return;
