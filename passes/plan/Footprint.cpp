@@ -101,8 +101,9 @@ public:
         hasOwnMemory ? kStagedRuns * (kControlSlot + mostInputs) + mostOutputs
                      : exec::kControlBytes;
     result.workspaces = callingStreams.count();
-    result.workspace =
-        result.workspaces ? std::max(workspaceBytes, attentionBytes) : 0;
+    result.workspace = !result.workspaces ? 0
+                       : hasOwnMemory ? std::max(workspaceBytes, attentionBytes)
+                                      : workspaceBytes;
     return result;
   }
 

@@ -35,8 +35,8 @@ struct Footprint {
 /// `place` is the number of the device in the program. `workspaceBytes` is what
 /// library calls with a choice of algorithms may use; it counts if there are
 /// any calls. The gradient of attention has no choice and counts with what it
-/// needs. `hasOwnMemory`: the device is not the CPU, so inputs are staged for
-/// two runs.
+/// needs, if `hasOwnMemory`: the device is not the CPU. Then inputs are staged
+/// for two runs, too.
 Footprint footprintOf(mlir::ModuleOp module, int64_t place,
                       int64_t workspaceBytes, bool hasOwnMemory);
 

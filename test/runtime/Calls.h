@@ -34,6 +34,14 @@ inline sinter_command callOf(const sinter_attention *params) {
   return command;
 }
 
+/// [batch, rows, heads, depth] with `gap` elements between rows, as projections
+/// of queries, keys and values are stored.
+inline sinter_heads interleaved(int64_t rows, int64_t heads, int64_t depth,
+                                int64_t gap) {
+  const int64_t row = heads * depth + gap;
+  return {rows * row, depth, row};
+}
+
 /// A product of dense matrices of float32.
 inline sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
   sinter_matmul p{};

@@ -92,8 +92,8 @@ public:
     return passes::Implementation::Generated;
   }
 
-  bool keepsComposite(Operation *op, FloatType) const override {
-    return isa<ir::GeluOp>(op) || (hasLibrary && isCalledAttention(op));
+  bool keepsComposite(Operation *op, FloatType narrow) const override {
+    return isa<ir::GeluOp>(op) || (hasLibrary && isCalledAttention(op, narrow));
   }
 
   /// As InPlaceRowProduct of the runtime, for products of one or two rows.
@@ -167,16 +167,17 @@ private:
            roleOf(number) == ir::StateRole::buffer;
   }
 
-  /// Whether `op` is attention without a gradient that the runtime computes
+  /// Whether `op` is an attention, or its gradient, that the runtime computes
   /// without storing scores. With few queries, products read the keys and
-  /// values in place, which is faster.
-  static bool isCalledAttention(Operation *op) {
+  /// values in place, which is faster. Gradients are float32 alone.
+  static bool isCalledAttention(Operation *op, FloatType narrow) {
     constexpr int64_t fewestQueries = 8;
     auto attention = dyn_cast<ir::AttentionOp>(op);
-    return attention && attention.getStats().use_empty() &&
-           passes::isPlainAttention(op) && passes::isLibraryAttention(op) &&
-           ir::tensorType(attention.getQuery()).getShape().end()[-2] >=
-               fewestQueries;
+    if (!passes::isPlainAttention(op) || !passes::isLibraryAttention(op) ||
+        ir::tensorType(op->getOperand(0)).getShape().end()[-2] < fewestQueries)
+      return false;
+    const bool hasGradient = !attention || !attention.getStats().use_empty();
+    return !hasGradient || !passes::isNarrowAttention(op, narrow);
   }
 
   /// Whether the calls of `contraction`, of 8-bit integers, have post-ops:

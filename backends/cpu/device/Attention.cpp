@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/AttentionUnits.h"
+#include "backends/cpu/device/AttentionOperands.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 
@@ -38,11 +38,6 @@ constexpr int64_t mostRows = 64;
 constexpr int64_t mostBlocks = 8;
 /// The fewest tasks: work for threads.
 constexpr int64_t minTasks = 16;
-/// Rows begin an odd number of cache lines apart, so that they do not compete
-/// for the same places of a cache.
-constexpr int64_t oddLines(int64_t bytes) {
-  return (bytes + 127) / 128 * 128 + 64;
-}
 
 class AttentionCall : public LibraryCall {
 public:
@@ -121,9 +116,8 @@ private:
   struct Row {
     float greatest, sum;
   };
-  /// One head, and some of its blocks of queries.
-  struct Task {
-    int64_t batch, head;
+  /// Some blocks of queries of a head.
+  struct Task : Head {
     int64_t firstQuery, endQuery;
   };
 
@@ -132,28 +126,20 @@ private:
   bool scalesAtOnce() const { return p_.hasMask || p_.scale <= 0; }
   int64_t tasksOfHead() const { return ceilDiv(blocks_, blocksOfTask_); }
 
-  /// The rows of an operand of a head, from row `row` on.
   HeadRows rowsOf(const void *operand, const sinter_heads &at, const Task &task,
                   int64_t row) const {
-    return {static_cast<const uint8_t *>(operand) +
-                width_ * (task.batch * at.batchStride +
-                          task.head * at.headStride + row * at.rowStride),
-            at.rowStride};
+    return cpu::rowsOf(operand, at, width_, task, row);
   }
   const float *maskOf(void *const *buffers, const Task &task, int64_t query,
                       int64_t key) const {
-    if (!p_.hasMask)
-      return nullptr;
-    return static_cast<const float *>(buffers[3]) +
-           task.batch * p_.mask.batchStride + task.head * p_.mask.headStride +
-           query * p_.mask.rowStride + key;
+    return p_.hasMask ? maskAt(buffers[3], p_.mask, task, query, key) : nullptr;
   }
 
   void runTask(TileRegisters &tiles, void *const *buffers, int64_t number,
                int64_t &packed, uint8_t *scratch) const {
     const int64_t head = number / tasksOfHead(),
                   first = number % tasksOfHead() * blocksOfTask_ * blockRows_;
-    const Task task{head / p_.heads, head % p_.heads, first,
+    const Task task{{head / p_.heads, head % p_.heads}, first,
                     std::min(p_.queries, first + blocksOfTask_ * blockRows_)};
     for (int64_t key = 0; key < p_.keys; key += stretch_) {
       const int64_t keys = std::min(stretch_, p_.keys - key);
@@ -286,14 +272,13 @@ private:
 
 LibraryCallResult sinter::cpu::prepareAttention(const sinter_command &command) {
   const sinter_attention &params = *command.attention.params;
-  if (params.direction != SINTER_ATTENTION_FORWARD)
-    return Status(SINTER_UNSUPPORTED,
-                  "no library of the CPU computes the gradient of attention");
   constexpr int64_t mostDepth = 128;
   if (params.depth > mostDepth)
     return Status(SINTER_UNSUPPORTED,
                   "attention on the CPU has a depth of at most 128, not " +
                       std::to_string(params.depth));
+  if (params.direction == SINTER_ATTENTION_BACKWARD)
+    return prepareAttentionGrad(command);
   std::unique_ptr<const AttentionUnit> unit = attentionUnit(params.dtype);
   if (!unit)
     return Status(SINTER_UNSUPPORTED, "no attention of the CPU takes dtype " +

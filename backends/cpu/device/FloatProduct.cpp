@@ -2,13 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The order of the loops is that of Goto and van de Geijn (Anatomy of
-// High-Performance Matrix Multiplication): a stretch of the depth, a chunk of
-// rows of A that stays in the cache of level 2, a panel of B, tiles of rows. A
-// constant B is packed at load. Else a panel is packed just before it is used,
-// and meets all rows of the chunk: B as a whole is never copied. A is copied
-// only if its rows are not contiguous. The sums of the stretches are added in
-// order, so the bits depend on the shape alone.
+// The inner loops are those of Goto and van de Geijn (Anatomy of
+// High-Performance Matrix Multiplication): a chunk of rows of A, a stretch of
+// the depth for which it stays in the cache of level 2, a panel of B, tiles of
+// rows. Tasks are panels of a chunk for the whole depth, so that threads wait
+// for each other once. A constant B is packed at load. Else a panel is packed
+// just before it is used, and meets all rows of the chunk: B as a whole is
+// never copied. A is copied only if its rows are not contiguous. The sums of
+// the stretches are added in order, so the bits depend on the shape alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +42,9 @@ constexpr int64_t fewRows = 28;
 constexpr double grainFlops = 4e6;
 /// The fewest panels for which a chunk of A is copied.
 constexpr int64_t panelsOfCopy = 8;
+/// Threads get so many tasks each, so that one that is slow does fewer of them,
+/// if chunks have at least so many rows.
+constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
 
 class FloatProductCall : public LibraryCall {
 public:
@@ -87,21 +91,22 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    const double flops =
-        2.0 * static_cast<double>(chunks_.largest() * panels_.largest()) *
-        static_cast<double>(depths_.largest());
+    const Partition chunks = chunksFor(context.threads);
+    const double flops = 2.0 *
+                         static_cast<double>(chunks.largest() *
+                                             panels_.largest()) *
+                         static_cast<double>(shape_.k);
     const int64_t grain = std::max(
         {int64_t(1), static_cast<int64_t>(grainFlops / flops),
          copiesA_ ? std::min(panels_.count(), panelsOfCopy) : int64_t(1)});
-    for (int64_t stretch = 0; stretch < depths_.count(); ++stretch)
-      context.pool->parallelFor(
-          context.threads,
-          shape_.batchCount() * chunks_.count() * panels_.count(), grain,
-          [&](int worker, int64_t begin, int64_t end) {
-            runTasks(buffers, stretch, begin, end,
-                     scratch_.perWorker + static_cast<uint64_t>(worker) *
-                                              scratch_.perWorkerStride);
-          });
+    context.pool->parallelFor(
+        context.threads,
+        shape_.batchCount() * chunks.count() * panels_.count(), grain,
+        [&](int worker, int64_t begin, int64_t end) {
+          runTasks(buffers, chunks, begin, end,
+                   scratch_.perWorker + static_cast<uint64_t>(worker) *
+                                            scratch_.perWorkerStride);
+        });
     return {};
   }
 
@@ -124,6 +129,16 @@ private:
     const int64_t depth = depths.largest();
     const bool isSmall = depth * shape.n <= chunkElements / 2;
     return chunkElements / (isSmall ? std::max(depth, shape.n) : depth);
+  }
+
+  /// chunks_, or smaller ones if there are few tasks for `threads`.
+  Partition chunksFor(int threads) const {
+    const int64_t panels = shape_.batchCount() * panels_.count();
+    if (threads == 1 || copiesA_)
+      return chunks_;
+    const int64_t wanted = ceilDiv(threads * tasksOfThread, panels),
+                  most = std::max<int64_t>(shape_.m / leastChunkRows, 1);
+    return {shape_.m, std::max(chunks_.count(), std::min(wanted, most)), 1};
   }
 
   /// A chunk of rows of A times all of B, for a stretch of the depth.
@@ -197,32 +212,37 @@ private:
     return copiesA_ ? alignUp(4 * chunks_.largest() * depths_.largest()) : 0;
   }
 
-  void runTasks(void *const *buffers, int64_t stretch, int64_t begin,
+  void runTasks(void *const *buffers, const Partition &chunks, int64_t begin,
                 int64_t end, uint8_t *scratch) const {
-    Chunk chunk{};
-    for (int64_t task = begin; task < end; ++task) {
-      if (task == begin || task % panels_.count() == 0)
-        chunk = startChunk(buffers, stretch, task / panels_.count(),
-                           reinterpret_cast<float *>(scratch + copyOffset()));
-      const int64_t panel = task % panels_.count();
-      const bool hasNext = task + 1 < end && panel + 1 < panels_.count();
-      runPanel(buffers, chunk, panel, hasNext,
-               reinterpret_cast<float *>(scratch));
-      chunk.isRead = true;
+    while (begin < end) {
+      const int64_t number = begin / panels_.count(),
+                    first = begin % panels_.count(),
+                    last = std::min(panels_.count(), first + end - begin);
+      for (int64_t stretch = 0; stretch < depths_.count(); ++stretch) {
+        Chunk chunk =
+            startChunk(buffers, stretch, chunks, number,
+                       reinterpret_cast<float *>(scratch + copyOffset()));
+        for (int64_t panel = first; panel < last; ++panel) {
+          runPanel(buffers, chunk, panel, /*hasNext=*/panel + 1 < last,
+                   reinterpret_cast<float *>(scratch));
+          chunk.isRead = true;
+        }
+      }
+      begin += last - first;
     }
   }
 
-  Chunk startChunk(void *const *buffers, int64_t stretch, int64_t number,
-                   float *copy) const {
+  Chunk startChunk(void *const *buffers, int64_t stretch,
+                   const Partition &chunks, int64_t number, float *copy) const {
     const auto *a =
         static_cast<const float *>(buffers[shape_.transposed ? 1 : 0]);
     const auto *b =
         static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]);
     const int64_t k = depths_.begin(stretch), depth = depths_.size(stretch);
     Chunk chunk;
-    chunk.batch = number / chunks_.count();
-    chunk.row = chunks_.begin(number % chunks_.count());
-    chunk.rows = chunks_.size(number % chunks_.count());
+    chunk.batch = number / chunks.count();
+    chunk.row = chunks.begin(number % chunks.count());
+    chunk.rows = chunks.size(number % chunks.count());
     chunk.stretch = stretch;
     chunk.a = a + shape_.batchOffset(shape_.a, chunk.batch) +
               chunk.row * shape_.a.row + k * shape_.a.col;

@@ -145,8 +145,11 @@ LibraryCallResult preparePlainMatmul(const sinter_command &command);
 /// into int32.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
-/// ATTENTION of fp32, fp16 or bf16, forward, up to a depth of 128.
+/// ATTENTION up to a depth of 128: forward of fp32, fp16 or bf16, backward of
+/// fp32.
 LibraryCallResult prepareAttention(const sinter_command &command);
+/// The backward part of it.
+LibraryCallResult prepareAttentionGrad(const sinter_command &command);
 
 /// The start of constant slice `slice`; null if it is in another space.
 const float *constantAddress(const sinter_slice &slice,
