@@ -99,8 +99,7 @@ struct Gradient {
   /// operand, or to 1, the size of what they are computed from.
   void check() const {
     const sinter_attention &p = params;
-    std::vector<double> dq(query.size()), dk(key.size()),
-        dv(valueGrad.size());
+    std::vector<double> dq(query.size()), dk(key.size()), dv(valueGrad.size());
     for (int64_t b = 0; b < p.batch; ++b)
       for (int64_t h = 0; h < p.heads; ++h)
         for (int64_t i = 0; i < p.queries; ++i)
@@ -112,8 +111,8 @@ struct Gradient {
   }
 
 private:
-  void call(uint32_t direction, std::vector<void *> &buffers,
-            uint32_t writes, int threads) {
+  void call(uint32_t direction, std::vector<void *> &buffers, uint32_t writes,
+            int threads) {
     params.direction = direction;
     sinter_command command = callOf(&params);
     std::vector<sinter_slice> slices(buffers.size());
@@ -274,14 +273,15 @@ TEST_CASE("gradient of attention: NaN reaches what depends on it",
   gradient.run();
   for (int64_t i = 0; i < p.queries; ++i)
     for (size_t d = 0; d < 16; ++d)
-      CHECK(std::isnan(gradient.queryGrad[gradient.at(p.queryGrad, 0, 0, i) +
-                                          d]) == (i == 4));
+      CHECK(std::isnan(
+                gradient.queryGrad[gradient.at(p.queryGrad, 0, 0, i) + d]) ==
+            (i == 4));
   for (int64_t j = 0; j < p.keys; ++j)
     for (size_t d = 0; d < 16; ++d) {
+      CHECK(std::isnan(gradient.keyGrad[gradient.at(p.keyGrad, 0, 0, j) + d]));
       CHECK(std::isnan(
-          gradient.keyGrad[gradient.at(p.keyGrad, 0, 0, j) + d]));
-      CHECK(std::isnan(gradient.valueGrad[gradient.at(p.valueGrad, 0, 0, j) +
-                                          d]) == (d == 3));
+                gradient.valueGrad[gradient.at(p.valueGrad, 0, 0, j) + d]) ==
+            (d == 3));
     }
 }
 

@@ -139,7 +139,8 @@ private:
                int64_t &packed, uint8_t *scratch) const {
     const int64_t head = number / tasksOfHead(),
                   first = number % tasksOfHead() * blocksOfTask_ * blockRows_;
-    const Task task{{head / p_.heads, head % p_.heads}, first,
+    const Task task{{head / p_.heads, head % p_.heads},
+                    first,
                     std::min(p_.queries, first + blocksOfTask_ * blockRows_)};
     for (int64_t key = 0; key < p_.keys; key += stretch_) {
       const int64_t keys = std::min(stretch_, p_.keys - key);

@@ -131,10 +131,8 @@ public:
               scratch_.perWorker +
               static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
           for (int64_t head = begin; head < end; ++head)
-            runHead({{head / p_.heads, head % p_.heads},
-                     buffers,
-                     scratch,
-                     tiles});
+            runHead(
+                {{head / p_.heads, head % p_.heads}, buffers, scratch, tiles});
         });
     return {};
   }
@@ -231,13 +229,11 @@ private:
   /// products, which are those of output and output gradient.
   void readLines(const Worker &w) const {
     const Stretch all{0, p_.queries};
-    const HeadRows outputs =
-                       queriesOf(w, w.buffers[output], p_.output, all),
+    const HeadRows outputs = queriesOf(w, w.buffers[output], p_.output, all),
                    grads =
                        queriesOf(w, w.buffers[outputGrad], p_.outputGrad, all);
-    const float *from =
-        static_cast<const float *>(w.buffers[stats]) +
-        (w.head.batch * p_.heads + w.head.head) * p_.queries;
+    const float *from = static_cast<const float *>(w.buffers[stats]) +
+                        (w.head.batch * p_.heads + w.head.head) * p_.queries;
     float *line = w.floats(statsAt_), *along = w.floats(alongAt_);
     for (int64_t i = 0; i < p_.queries; ++i) {
       const float own = from[p_.queries - 1 - i];
@@ -303,9 +299,9 @@ private:
                  const Stretch &queries) const {
     const float *from = maskAt(w.buffers[mask], p_.mask, w.head,
                                p_.queries - 1 - queries.first, keys.first);
-    copyBlock({w.floats(masksAt_), keys.count, queries.count, scoreStride_ / 4,
-               1},
-              from, 1, -p_.mask.rowStride);
+    copyBlock(
+        {w.floats(masksAt_), keys.count, queries.count, scoreStride_ / 4, 1},
+        from, 1, -p_.mask.rowStride);
   }
 
   /// Key `row` of a block; `used` queries see its first key. What they do not

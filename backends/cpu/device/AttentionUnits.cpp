@@ -237,7 +237,7 @@ private:
   /// Panels of nearly as many lines each: narrow ones take more loads for each
   /// multiplication.
   static Partition panelsOf(int64_t columns) {
-    return {columns, ceilDiv(columns, maxPanelColumns), lineColumns};
+    return {columns, ceilDiv(columns, tileColumns(floatUnit())), lineColumns};
   }
   /// Up to 64 rows as float32: in place, or in the buffer.
   static Floats floatsOf(const HeadRows &from, int64_t first, int64_t rows,

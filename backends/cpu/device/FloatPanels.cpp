@@ -7,10 +7,9 @@
 #include "backends/cpu/device/FloatPanels.h"
 
 #include "backends/cpu/device/OneDnnShim.h"
-#include "backends/cpu/device/PostOps.h"
-
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -43,6 +42,10 @@ const char *sinter::cpu::nameOf(FloatUnit unit) {
 
 /// Rows of tiles of AVX2, and of tiles of one to four lines of AVX-512.
 static constexpr int rows8 = 6, rows16[] = {28, 14, 9, 6};
+
+int64_t sinter::cpu::tileColumns(FloatUnit unit) {
+  return unit == FloatUnit::Fma8 ? lineColumns : maxPanelColumns;
+}
 
 int64_t sinter::cpu::tileRows(FloatUnit unit, int64_t columns) {
   return unit == FloatUnit::Fma8 ? rows8 : rows16[(columns - 1) / lineColumns];
@@ -204,51 +207,143 @@ __attribute__((target("avx512f"))) void multiply16(const FloatTile &tile,
           static_cast<__mmask16>(mask >> lineColumns * i), sum[row][i]);
 }
 
-/// Columns `first` to `first` + 15 of the panel.
+/// The same for AVX2. `part` has the highest bit set in each column that the
+/// tile has.
 template <int rows>
-__attribute__((target("avx2,fma"))) void multiply8(const FloatTile &tile,
-                                                   int64_t first) {
-  __m256 sum[rows][2];
+__attribute__((target("avx2,fma"))) inline void
+applyPostOp(const TilePostOp &step, const __m256i (&part)[2],
+            __m256 (&sum)[rows][2]) {
+  const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
+  const __m256 alpha = _mm256_set1_ps(step.op.alpha),
+               beta = _mm256_set1_ps(step.op.beta);
+  auto forEach = [&](auto function) __attribute__((target("avx2,fma"))) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        sum[row][half] = function(sum[row][half], row, half);
+  };
+  // x, or `other` where `isOther`.
+  auto select = [](__m256 x, __m256 other, __m256 isOther)
+                    __attribute__((target("avx2,fma"))) {
+                      return _mm256_blendv_ps(x, other, isOther);
+                    };
+  switch (step.op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+    if (step.colStride == 0)
+      return forEach(
+          [&](__m256 x, int row, int) __attribute__((target("avx2,fma"))) {
+            return _mm256_add_ps(
+                x, _mm256_set1_ps(step.operand[row * step.rowStride]));
+          });
+    return forEach([&](__m256 x, int row,
+                       int half) __attribute__((target("avx2,fma"))) {
+      return _mm256_add_ps(
+          x, _mm256_maskload_ps(step.operand + row * step.rowStride + 8 * half,
+                                part[half]));
+    });
+  case SINTER_POST_RELU: // NaN stays NaN
+    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+      return _mm256_andnot_ps(_mm256_cmp_ps(x, zero, _CMP_LE_OQ), x);
+    });
+  case SINTER_POST_CLIP:
+    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+      x = select(x, alpha, _mm256_cmp_ps(x, alpha, _CMP_LE_OQ));
+      return select(x, beta, _mm256_cmp_ps(x, beta, _CMP_GT_OQ));
+    });
+  case SINTER_POST_SCALE:
+    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+      return _mm256_mul_ps(x, alpha);
+    });
+  default: // SINTER_POST_HARD_SWISH
+    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+      const __m256 gate =
+          _mm256_fmadd_ps(x, _mm256_set1_ps(1.0F / 6.0F), _mm256_set1_ps(0.5F));
+      const __m256 high =
+          select(gate, zero, _mm256_cmp_ps(gate, zero, _CMP_LT_OQ));
+      return _mm256_mul_ps(
+          x, select(high, one, _mm256_cmp_ps(high, one, _CMP_GT_OQ)));
+    });
+  }
+}
+
+/// The columns of A in order, all rows of each.
+template <int count> class RowColumns {
+public:
+  explicit RowColumns(const float *first) : column_(first) {}
+  float operator[](int row) const { return column_[row]; }
+  void step() { column_ += count; }
+
+private:
+  const float *column_;
+};
+
+template <int rows, class Rows>
+__attribute__((target("avx2,fma"))) inline void
+multiply8(const FloatTile &tile, Rows a, PanelFetch &fetch) {
+  fetchResult<1>(tile, rows);
+  __m256 running[rows][2];
+#pragma unroll
   for (int row = 0; row < rows; ++row)
-    sum[row][0] = sum[row][1] = _mm256_setzero_ps();
-  RowPointers<rows> a(tile.a, tile.aStride);
-  const float *b = tile.panel + first;
-  for (int64_t k = 0; k < tile.depth; ++k, b += tile.panelStride, a.step()) {
+    running[row][0] = running[row][1] = _mm256_setzero_ps();
+  const float *b = tile.panel;
+  const int64_t bStride = tile.panelStride, depth = tile.depth;
+  for (int64_t k = 0; k < depth; k += fetchDepth)
+    fetch.step();
+  for (int64_t k = 0; k < depth; ++k, b += bStride, a.step()) {
     const __m256 low = _mm256_loadu_ps(b), high = _mm256_loadu_ps(b + 8);
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
       const __m256 x = _mm256_set1_ps(a[row]);
-      sum[row][0] = _mm256_fmadd_ps(x, low, sum[row][0]);
-      sum[row][1] = _mm256_fmadd_ps(x, high, sum[row][1]);
+      running[row][0] = _mm256_fmadd_ps(x, low, running[row][0]);
+      running[row][1] = _mm256_fmadd_ps(x, high, running[row][1]);
     }
   }
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                columns = _mm256_set1_epi32(static_cast<int>(tile.columns));
+  const __m256i part[2] = {
+      _mm256_cmpgt_epi32(columns, lane),
+      _mm256_cmpgt_epi32(columns,
+                         _mm256_add_epi32(lane, _mm256_set1_epi32(8)))};
+  // Of its own: what others are given the address of is not kept in registers.
+  __m256 sum[rows][2];
+#pragma unroll
   for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      sum[row][half] = running[row][half];
+  if (tile.adds)
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        sum[row][half] = _mm256_add_ps(
+            _mm256_maskload_ps(tile.result + row * tile.resultStride + 8 * half,
+                               part[half]),
+            sum[row][half]);
+  for (size_t i = 0; i < tile.numPostOps; ++i)
+    applyPostOp<rows>(tile.postOps[i], part, sum);
+  // A masked store takes tens of cycles on some CPUs.
+  const bool isWhole = tile.columns == lineColumns;
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int64_t column = first + 8 * half;
-      float *to = tile.result + row * tile.resultStride + column;
-      const __m256i mask = _mm256_cmpgt_epi32(
-          _mm256_set1_epi32(static_cast<int>(tile.columns - column)), lane);
-      __m256 value = sum[row][half];
-      if (tile.adds)
-        value = _mm256_add_ps(_mm256_maskload_ps(to, mask), value);
-      _mm256_maskstore_ps(to, mask, value);
+      float *to = tile.result + row * tile.resultStride + 8 * half;
+      if (isWhole)
+        _mm256_storeu_ps(to, sum[row][half]);
+      else
+        _mm256_maskstore_ps(to, part[half], sum[row][half]);
     }
 }
 template <int rows>
-void multiplyLines8(const FloatTile &tile, PanelFetch &fetch) {
-  fetchResult<maxPanelColumns / lineColumns>(tile, rows);
-  for (int64_t k = 0; k < tile.depth; k += fetchDepth)
-    fetch.step();
-  for (int64_t first = 0; first < tile.columns; first += lineColumns)
-    multiply8<rows>(tile, first);
-  for (size_t i = 0; i < tile.numPostOps; ++i) {
-    const TilePostOp &step = tile.postOps[i];
-    const PostOpOperand operand{step.operand, step.rowStride, step.colStride};
-    applyPostOps({&step.op, 1},
-                 {tile.result, rows, tile.columns, tile.resultStride, 1},
-                 &operand);
-  }
+__attribute__((target("avx2,fma"))) void multiplyRows8(const FloatTile &tile,
+                                                       PanelFetch &fetch) {
+  if (tile.isInterleaved)
+    multiply8<rows>(tile, RowColumns<rows>(tile.a), fetch);
+  else
+    multiply8<rows>(tile, RowPointers<rows>(tile.a, tile.aStride), fetch);
 }
 
 using TileFunction = void (*)(const FloatTile &tile, PanelFetch &fetch);
@@ -262,10 +357,44 @@ tiles16(std::integer_sequence<int, row...>) {
 template <int... row>
 constexpr std::array<TileFunction, sizeof...(row)>
 tiles8(std::integer_sequence<int, row...>) {
-  return {multiplyLines8<row + 1>...};
+  return {multiplyRows8<row + 1>...};
+}
+
+/// Four columns of rows8 rows.
+inline void interleaveFour(const float *a, int64_t stride, float *to) {
+  __m128 x[rows8];
+  for (int row = 0; row < rows8; ++row)
+    x[row] = _mm_loadu_ps(a + row * stride);
+  _MM_TRANSPOSE4_PS(x[0], x[1], x[2], x[3]);
+  const __m128 low = _mm_unpacklo_ps(x[4], x[5]),
+               high = _mm_unpackhi_ps(x[4], x[5]);
+  for (int i = 0; i < 4; ++i) {
+    const __m128 pairs = i < 2 ? low : high;
+    _mm_storeu_ps(to + rows8 * i, x[i]);
+    auto *rest = reinterpret_cast<__m64 *>(to + rows8 * i + 4);
+    if (i % 2 == 0)
+      _mm_storel_pi(rest, pairs);
+    else
+      _mm_storeh_pi(rest, pairs);
+  }
 }
 
 } // namespace
+
+void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
+                                 int64_t colStride, int64_t rows, int64_t depth,
+                                 float *to) {
+  int64_t k = 0;
+  if (rows == rows8 && colStride == 1)
+    for (; k + 4 <= depth; k += 4)
+      interleaveFour(a + k, rowStride, to + k * rows);
+  if (rows == rows8 && rowStride == 1)
+    for (; k < depth; ++k)
+      std::memcpy(to + k * rows8, a + k * colStride, 4 * rows8);
+  for (; k < depth; ++k)
+    for (int64_t row = 0; row < rows; ++row)
+      to[k * rows + row] = a[row * rowStride + k * colStride];
+}
 
 void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
                                PanelFetch &fetch) {
@@ -286,5 +415,7 @@ void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
                                     : four[index](tile, fetch);
 }
 #else
+void sinter::cpu::interleaveRows(const float *, int64_t, int64_t, int64_t,
+                                 int64_t, float *) {}
 void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &, PanelFetch &) {}
 #endif

@@ -40,6 +40,9 @@ enum class FloatUnit {
 FloatUnit floatUnit();
 /// For descriptions: "AVX-512".
 const char *nameOf(FloatUnit unit);
+/// The most columns of a tile: the registers of AVX2 hold 16 columns of 6 rows.
+/// Without a unit, loops take any number.
+int64_t tileColumns(FloatUnit unit);
 /// The most rows of a tile of `columns` columns: their sums fit the registers.
 /// `unit` is not None.
 int64_t tileRows(FloatUnit unit, int64_t columns);
@@ -59,16 +62,21 @@ bool isTilePostOp(uint32_t kind);
 struct FloatTile {
   const float *a; // row r begins at a + r * aStride and is contiguous
   int64_t aStride;
+  bool isInterleaved;  // instead, column k of A is at a + k * rows; AVX2 only
   int64_t rows, depth; // at least 1; rows at most tileRows()
   const float *panel;  // row k begins at panel + k * panelStride; whole lines
   int64_t panelStride;
   float *result; // row r begins at result + r * resultStride
   int64_t resultStride;
-  int64_t columns;           // 1 to maxPanelColumns: only these are written
+  int64_t columns;           // 1 to tileColumns(): only these are written
   bool adds;                 // to what is in `result`, after all sums
   const TilePostOp *postOps; // of the complete sums
   size_t numPostOps;
 };
+/// Copies `rows` rows of A, of `depth` elements each, column by column: AVX2
+/// reads them as one stream. Strides in elements.
+void interleaveRows(const float *a, int64_t rowStride, int64_t colStride,
+                    int64_t rows, int64_t depth, float *to);
 /// The k that are multiplied between two steps of a fetch.
 inline constexpr int64_t fetchDepth = 8;
 /// Takes a step of `fetch` every fetchDepth k.

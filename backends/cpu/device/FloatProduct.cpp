@@ -8,8 +8,10 @@
 // rows. Tasks are panels of a chunk for the whole depth, so that threads wait
 // for each other once. A constant B is packed at load. Else a panel is packed
 // just before it is used, and meets all rows of the chunk: B as a whole is
-// never copied. A is copied only if its rows are not contiguous. The sums of
-// the stretches are added in order, so the bits depend on the shape alone.
+// never copied. For AVX2, a panel is packed as parts of 16 columns, each of
+// which stays in the cache of level 1, and A as tiles. Otherwise A is copied
+// only if its rows are not contiguous. The sums of the stretches are added in
+// order, so the bits depend on the shape alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,17 +33,22 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The deepest stretch: its panel takes 96 KiB, which stay in a cache of level
-/// 2 and are read again for each tile.
+/// The deepest stretch, on all CPUs, as the bits depend on it. What a tile
+/// reads of a panel is read again for the next tile: 96 KiB for AVX-512 stay in
+/// the cache of level 2, 24 KiB for AVX2 in that of level 1.
 constexpr int64_t maxDepth = 384;
-/// The elements of a chunk of A: half of a small cache of level 2.
-constexpr int64_t chunkElements = 128 * 1024;
+/// The elements of a chunk of A: half of the smallest cache of level 2 that
+/// CPUs with the unit have.
+int64_t chunkElements(FloatUnit unit) {
+  return (unit == FloatUnit::Fma8 ? 64 : 128) * 1024;
+}
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
 constexpr int64_t fewRows = 28;
 /// The fewest operations that are worth another thread.
 constexpr double grainFlops = 4e6;
-/// The fewest panels for which a chunk of A is copied.
-constexpr int64_t panelsOfCopy = 8;
+/// The fewest panels for which a chunk of A is copied, and for which it is
+/// worth interleaving its rows.
+constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 4;
 /// Threads get so many tasks each, so that one that is slow does fewer of them,
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
@@ -57,7 +64,9 @@ public:
         depths_(shape.k, ceilDiv(shape.k, maxDepth), 16),
         chunks_(shape.m, ceilDiv(shape.m, chunkRows(shape, depths_)), 1),
         panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
-        copiesA_(shape.a.col != 1 && shape.k > 1),
+        interleavesA_(floatUnit() == FloatUnit::Fma8 &&
+                      panels_.count() >= panelsOfTiles),
+        copiesA_(interleavesA_ || (shape.a.col != 1 && shape.k > 1)),
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
                                 shape.n % lineColumns != 0)) {
     const sinter_slice &result = command.slices[command.numSlices - 1];
@@ -92,17 +101,15 @@ public:
 
   Status run(void *const *buffers, const CallContext &context) override {
     const Partition chunks = chunksFor(context.threads);
-    const double flops = 2.0 *
-                         static_cast<double>(chunks.largest() *
-                                             panels_.largest()) *
-                         static_cast<double>(shape_.k);
+    const double flops =
+        2.0 * static_cast<double>(chunks.largest() * panels_.largest()) *
+        static_cast<double>(shape_.k);
     const int64_t grain = std::max(
         {int64_t(1), static_cast<int64_t>(grainFlops / flops),
          copiesA_ ? std::min(panels_.count(), panelsOfCopy) : int64_t(1)});
     context.pool->parallelFor(
-        context.threads,
-        shape_.batchCount() * chunks.count() * panels_.count(), grain,
-        [&](int worker, int64_t begin, int64_t end) {
+        context.threads, shape_.batchCount() * chunks.count() * panels_.count(),
+        grain, [&](int worker, int64_t begin, int64_t end) {
           runTasks(buffers, chunks, begin, end,
                    scratch_.perWorker + static_cast<uint64_t>(worker) *
                                             scratch_.perWorkerStride);
@@ -119,16 +126,19 @@ public:
            (constantB_ ? ", B packed at load"
             : copiesB_ ? ", B packed in each run"
                        : "") +
-           (copiesA_ ? ", A copied" : "");
+           (interleavesA_ ? ", A in tiles"
+            : copiesA_    ? ", A copied"
+                          : "");
   }
 
 private:
   /// The rows of a chunk. If B is small, rows of the result stay in the cache
   /// from panel to panel, too.
   static int64_t chunkRows(const MatmulShape &shape, const Partition &depths) {
-    const int64_t depth = depths.largest();
-    const bool isSmall = depth * shape.n <= chunkElements / 2;
-    return chunkElements / (isSmall ? std::max(depth, shape.n) : depth);
+    const int64_t depth = depths.largest(),
+                  elements = chunkElements(floatUnit());
+    const bool isSmall = depth * shape.n <= elements / 2;
+    return elements / (isSmall ? std::max(depth, shape.n) : depth);
   }
 
   /// chunks_, or smaller ones if there are few tasks for `threads`.
@@ -173,32 +183,55 @@ private:
               packPanel(
                   inMemory(b + depths_.begin(depth) * shape_.b.row, panel),
                   depths_.size(depth), panels_.size(panel), to);
-              to += packedStride(panel) * depths_.size(depth);
+              to += wholeLines(panels_.size(panel)) * depths_.size(depth);
             }
         });
   }
+  /// The parts of a panel that tiles take. Packed, they follow one another.
+  static Partition partsOf(int64_t columns) {
+    return {columns, ceilDiv(columns, tileColumns(floatUnit())), lineColumns};
+  }
   static void packPanel(const Columns &from, int64_t depth, int64_t columns,
                         float *to) {
-    const int64_t stride = wholeLines(columns);
-    if (columns < stride)
-      std::memset(to, 0, static_cast<size_t>(4 * stride * depth));
-    copyBlock({to, depth, columns, stride, 1}, from.data, from.rowStride,
-              from.colStride);
+    if (columns % lineColumns != 0)
+      std::memset(to, 0, static_cast<size_t>(4 * wholeLines(columns) * depth));
+    const Partition parts = partsOf(columns);
+    if (parts.count() > 1 && parts.largest() == lineColumns &&
+        from.colStride == 1)
+      return packLines(from, depth, columns, to);
+    for (int64_t i = 0; i < parts.count(); ++i)
+      copyBlock({to + parts.begin(i) * depth, depth, parts.size(i),
+                 wholeLines(parts.size(i)), 1},
+                from.data + parts.begin(i) * from.colStride, from.rowStride,
+                from.colStride);
+  }
+  /// The same for parts of a line. Rows of B are read as a whole.
+  static void packLines(const Columns &from, int64_t depth, int64_t columns,
+                        float *to) {
+    const int64_t whole = columns / lineColumns * lineColumns;
+    for (int64_t row = 0; row < depth; ++row) {
+      const float *line = from.data + row * from.rowStride;
+      float *at = to + row * lineColumns;
+      for (int64_t column = 0; column < whole; column += lineColumns)
+        std::memcpy(at + column * depth, line + column, 4 * lineColumns);
+      if (whole < columns)
+        std::copy(line + whole, line + columns, at + whole * depth);
+    }
   }
 
-  /// Of a row of B, and of a row of a panel, when they are packed.
+  /// Of a row of B when it is packed.
   int64_t allColumns() const { return wholeLines(shape_.n); }
-  int64_t packedStride(int64_t panel) const {
-    return wholeLines(panels_.size(panel));
-  }
   /// The columns of panel `panel`; `b` is the first row of the stretch.
   Columns inMemory(const float *b, int64_t panel) const {
     return {b + panels_.begin(panel) * shape_.b.col, shape_.b.row,
             shape_.b.col};
   }
+  static Columns packed(const float *panel, int64_t columns) {
+    return {panel, wholeLines(columns), 1};
+  }
   Columns columnsOf(const Chunk &chunk, int64_t panel) const {
-    return constantB_ ? Columns{constantPanel(chunk.stretch, panel),
-                                packedStride(panel), 1}
+    return constantB_ ? packed(constantPanel(chunk.stretch, panel),
+                               panels_.size(panel))
                       : inMemory(chunk.b, panel);
   }
 
@@ -222,11 +255,9 @@ private:
         Chunk chunk =
             startChunk(buffers, stretch, chunks, number,
                        reinterpret_cast<float *>(scratch + copyOffset()));
-        for (int64_t panel = first; panel < last; ++panel) {
+        for (int64_t panel = first; panel < last; ++panel)
           runPanel(buffers, chunk, panel, /*hasNext=*/panel + 1 < last,
                    reinterpret_cast<float *>(scratch));
-          chunk.isRead = true;
-        }
       }
       begin += last - first;
     }
@@ -249,36 +280,75 @@ private:
     chunk.aStride = shape_.a.row;
     chunk.isRead = copiesA_;
     chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
-    if (copiesA_) {
+    if (!copiesA_)
+      return chunk;
+    if (interleavesA_) {
+      const Partition tiles = tilesOf(chunk.rows, lineColumns);
+      for (int64_t i = 0; i < tiles.count(); ++i)
+        interleaveRows(chunk.a + tiles.begin(i) * shape_.a.row, shape_.a.row,
+                       shape_.a.col, tiles.size(i), depth,
+                       copy + tiles.begin(i) * depth);
+    } else {
       copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
                 shape_.a.col);
-      chunk.a = copy;
-      chunk.aStride = depth;
     }
+    chunk.a = copy;
+    chunk.aStride = depth;
     return chunk;
   }
 
-  void runPanel(void *const *buffers, const Chunk &chunk, int64_t panel,
-                bool hasNext, float *packed) const {
-    const FloatUnit unit = floatUnit();
+  void runPanel(void *const *buffers, Chunk &chunk, int64_t panel, bool hasNext,
+                float *copy) const {
+    const int64_t depth = depths_.size(chunk.stretch),
+                  columns = panels_.size(panel);
+    Columns from = columnsOf(chunk, panel);
+    if (copiesB_) {
+      packPanel(from, depth, columns, copy);
+      from = packed(copy, columns);
+    }
+    const Partition parts = partsOf(columns);
+    PanelFetch fetch;
+    if (hasNext) {
+      const Columns next = columnsOf(chunk, panel + 1);
+      fetch = PanelFetch(
+          piecesOf(reinterpret_cast<const uint8_t *>(next.data), depth,
+                   next.rowStride, panels_.size(panel + 1), next.colStride,
+                   sizeof(float)),
+          parts.count() * tilesOf(chunk.rows, parts.largest()).count() *
+              ceilDiv(depth, fetchDepth));
+    }
+    for (int64_t i = 0; i < parts.count(); ++i) {
+      const int64_t first = parts.begin(i), size = parts.size(i);
+      runPart(buffers, chunk,
+              constantB_ || copiesB_
+                  ? packed(from.data + first * depth, size)
+                  : Columns{from.data + first, from.rowStride, 1},
+              panels_.begin(panel) + first, size, fetch);
+      chunk.isRead = true;
+    }
+  }
+
+  /// The tiles of rows that meet `columns` columns at a time.
+  static Partition tilesOf(int64_t rows, int64_t columns) {
+    return {rows, ceilDiv(rows, tileRows(floatUnit(), columns)), 1};
+  }
+
+  /// Columns `column` to `column` + `columns` - 1 of the result; `from` are
+  /// those of B, adjacent.
+  void runPart(void *const *buffers, const Chunk &chunk, const Columns &from,
+               int64_t column, int64_t columns, PanelFetch &fetch) const {
     const bool isLast = chunk.stretch + 1 == depths_.count();
     FloatTile tile;
     tile.aStride = chunk.aStride;
+    tile.isInterleaved = interleavesA_;
     tile.depth = depths_.size(chunk.stretch);
-    tile.columns = panels_.size(panel);
+    tile.panel = from.data;
+    tile.panelStride = from.rowStride;
+    tile.columns = columns;
     tile.adds = chunk.stretch > 0;
     std::array<TilePostOp, SINTER_MAX_POST_OPS> steps;
     tile.postOps = steps.data();
     tile.numPostOps = isLast ? inRegisters_ : 0;
-    const Columns columns = columnsOf(chunk, panel);
-    tile.panel = columns.data;
-    tile.panelStride = columns.rowStride;
-    if (copiesB_) {
-      packPanel(columns, tile.depth, tile.columns, packed);
-      tile.panel = packed;
-      tile.panelStride = packedStride(panel);
-    }
-    const int64_t column = panels_.begin(panel);
     const int64_t place = shape_.batchOffset(shape_.c, chunk.batch) +
                           column * shape_.c.col; // of row 0
     float *sums = static_cast<float *>(buffers[command_.numSlices - 1]) + place;
@@ -288,17 +358,7 @@ private:
              chunk.batch * shape_.m * shape_.n + column;
       tile.resultStride = shape_.n;
     }
-    const Partition tiles(chunk.rows,
-                          ceilDiv(chunk.rows, tileRows(unit, tile.columns)), 1);
-    PanelFetch fetch;
-    if (hasNext) {
-      const Columns next = columnsOf(chunk, panel + 1);
-      fetch = PanelFetch(piecesOf(reinterpret_cast<const uint8_t *>(next.data),
-                                  tile.depth, next.rowStride,
-                                  panels_.size(panel + 1), next.colStride,
-                                  sizeof(float)),
-                         tiles.count() * ceilDiv(tile.depth, fetchDepth));
-    }
+    const Partition tiles = tilesOf(chunk.rows, columns);
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
       tile.rows = tiles.size(i);
@@ -319,7 +379,7 @@ private:
                      tiles.size(i + 1), chunk.aStride, tile.depth, 1,
                      sizeof(float)),
             ceilDiv(tile.depth, fetchDepth));
-      multiplyTile(unit, tile, chunk.isRead ? fetch : rows);
+      multiplyTile(floatUnit(), tile, chunk.isRead ? fetch : rows);
       if (isLast)
         finish(buffers, tile, row, column, offset);
     }
@@ -360,7 +420,7 @@ private:
   const MatmulShape shape_;
   const std::span<const sinter_post_op> postOps_;
   const Partition depths_, chunks_, panels_;
-  const bool copiesA_, copiesB_;
+  const bool interleavesA_, copiesA_, copiesB_;
   size_t inRegisters_ = 0; // of the post-ops, the first ones
   PackedBytes constantB_;
   /// The sums stay in scratch until they are complete: rows of the result are
