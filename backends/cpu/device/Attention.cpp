@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/AttentionOperands.h"
+#include "backends/cpu/device/AttentionLibraryCall.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 
@@ -39,11 +39,11 @@ constexpr int64_t mostBlocks = 8;
 /// The fewest tasks: work for threads.
 constexpr int64_t minTasks = 16;
 
-class AttentionCall : public LibraryCall {
+class AttentionCall : public AttentionLibraryCall {
 public:
   AttentionCall(const sinter_command &command,
                 std::unique_ptr<const AttentionUnit> unit)
-      : p_(*command.attention.params), unit_(std::move(unit)),
+      : AttentionLibraryCall(command), unit_(std::move(unit)),
         width_(p_.dtype == SINTER_F32 ? 4 : 2),
         stretch_(std::min(p_.keys, stretchKeys)),
         blockRows_(std::min(p_.queries, unit_->blockRows())),
@@ -51,12 +51,6 @@ public:
         blocksOfTask_(
             std::clamp<int64_t>(p_.batch * p_.heads * blocks_ / minTasks, 1,
                                 std::min(mostBlocks, blocks_))) {
-    int64_t end = 0;
-    auto take = [&](int64_t bytes) {
-      const int64_t begin = end;
-      end += alignUp(bytes);
-      return begin;
-    };
     queryStride_ = oddLines(unit_->elementBytes() *
                             unit_->rowElements(p_.depth, p_.depth));
     // Up to 63 columns beyond the keys are written.
@@ -73,26 +67,14 @@ public:
     addedAt_ = take(blockRows_ * sumStride_);
     sumsAt_ = take(rows * sumStride_);
     rowsAt_ = take(rows * static_cast<int64_t>(sizeof(Row)));
-    scratchBytes_ = end;
-  }
-
-  uint64_t sharedBytes() const override { return 0; }
-  uint64_t perWorkerBytes() const override {
-    return static_cast<uint64_t>(scratchBytes_);
-  }
-  Status bind(const Scratch &scratch, int) override {
-    scratch_ = scratch;
-    return {};
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
     context.pool->parallelFor(
-        context.threads, p_.batch * p_.heads * tasksOfHead(), 1,
+        context.threads, allHeads() * tasksOfHead(), 1,
         [&](int worker, int64_t begin, int64_t end) {
           TileRegisters tiles;
-          uint8_t *scratch =
-              scratch_.perWorker +
-              static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
+          uint8_t *scratch = scratchOf(worker);
           int64_t packed = -1; // the head whose only stretch is in scratch
           for (int64_t task = begin; task < end; ++task)
             runTask(tiles, buffers, task, packed, scratch);
@@ -100,15 +82,7 @@ public:
     return {};
   }
 
-  std::string description() const override {
-    const int64_t count = p_.batch * p_.heads;
-    return (count > 1 ? std::to_string(count) + " attentions"
-                      : std::string("attention")) +
-           " of " + unit_->name() + ", " + std::to_string(p_.queries) +
-           " queries, " + std::to_string(p_.keys) + " keys of depth " +
-           std::to_string(p_.depth) + (p_.causal ? ", causal" : "") +
-           (p_.hasMask ? ", with a mask" : "");
-  }
+  std::string description() const override { return text(*unit_); }
 
 private:
   /// What a query carries from stretch to stretch: its greatest product, or
@@ -257,7 +231,6 @@ private:
     }
   }
 
-  const sinter_attention &p_;
   const std::unique_ptr<const AttentionUnit> unit_;
   const int64_t width_;   // of an element in memory, in bytes
   const int64_t stretch_; // of the keys
@@ -265,8 +238,7 @@ private:
   // In bytes.
   int64_t queryStride_, scoreStride_, shareStride_, sumStride_;
   int64_t keysAt_, valuesAt_, bufferAt_, queryAt_, scoresAt_, sharesAt_,
-      addedAt_, sumsAt_, rowsAt_, scratchBytes_;
-  Scratch scratch_;
+      addedAt_, sumsAt_, rowsAt_;
 };
 
 } // namespace

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/AttentionOperands.h"
+#include "backends/cpu/device/AttentionLibraryCall.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/FloatPanels.h"
@@ -74,77 +74,47 @@ float productOfLines(const float *x, const float *y, int64_t count) {
   return sums[0];
 }
 
-/// Lays out the scratch of a worker.
-struct Places {
-  int64_t bytes = 0;
-
-  int64_t take(int64_t size) {
-    const int64_t begin = bytes;
-    bytes += alignUp(size);
-    return begin;
-  }
-};
-
-class AttentionGradCall : public LibraryCall {
+class AttentionGradCall : public AttentionLibraryCall {
 public:
   explicit AttentionGradCall(const sinter_command &command)
-      : p_(*command.attention.params), unit_(attentionUnit(SINTER_F32)),
+      : AttentionLibraryCall(command), unit_(attentionUnit(SINTER_F32)),
         keys_(std::min(p_.keys, mostKeys)),
         queries_(std::min(p_.queries, mostQueries)),
         blockRows_(unit_->blockRows()),
         scoreStride_(oddLines(4 * (queries_ + slack))),
         keyStride_(oddLines(4 * (keys_ + slack))) {
-    Places places;
-    keyPanelsAt_ = places.take(unit_->panelBytes(keys_, p_.depth));
-    queryColumnsAt_ = places.take(unit_->panelBytes(p_.depth, queries_));
-    gradColumnsAt_ = places.take(unit_->panelBytes(p_.depth, queries_));
-    queryPanelsAt_ = places.take(unit_->panelBytes(queries_, p_.depth));
-    gradPanelsAt_ = places.take(unit_->panelBytes(queries_, p_.depth));
-    sharesAt_ = places.take(blockRows_ * scoreStride_);
-    masksAt_ = places.take(blockRows_ * scoreStride_);
-    scoreGradsAt_ = places.take(keys_ * scoreStride_);
-    turnedAt_ = places.take(blockRows_ * keyStride_);
-    addedAt_ = places.take(blockRows_ * sumStride());
-    keyGradAt_ = places.take(keys_ * sumStride());
-    valueGradAt_ = places.take(keys_ * sumStride());
-    queryGradAt_ = places.take(p_.queries * sumStride());
-    statsAt_ = places.take(4 * p_.queries);
-    alongAt_ = places.take(4 * p_.queries);
-    scratchBytes_ = places.bytes;
-  }
-
-  uint64_t sharedBytes() const override { return 0; }
-  uint64_t perWorkerBytes() const override {
-    return static_cast<uint64_t>(scratchBytes_);
-  }
-  Status bind(const Scratch &scratch, int) override {
-    scratch_ = scratch;
-    return {};
+    keyPanelsAt_ = take(unit_->panelBytes(keys_, p_.depth));
+    queryColumnsAt_ = take(unit_->panelBytes(p_.depth, queries_));
+    gradColumnsAt_ = take(unit_->panelBytes(p_.depth, queries_));
+    queryPanelsAt_ = take(unit_->panelBytes(queries_, p_.depth));
+    gradPanelsAt_ = take(unit_->panelBytes(queries_, p_.depth));
+    sharesAt_ = take(blockRows_ * scoreStride_);
+    masksAt_ = take(blockRows_ * scoreStride_);
+    scoreGradsAt_ = take(keys_ * scoreStride_);
+    turnedAt_ = take(blockRows_ * keyStride_);
+    addedAt_ = take(blockRows_ * sumStride());
+    keyGradAt_ = take(keys_ * sumStride());
+    valueGradAt_ = take(keys_ * sumStride());
+    queryGradAt_ = take(p_.queries * sumStride());
+    statsAt_ = take(4 * p_.queries);
+    alongAt_ = take(4 * p_.queries);
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    context.pool->parallelFor(
-        context.threads, p_.batch * p_.heads, 1,
-        [&](int worker, int64_t begin, int64_t end) {
-          TileRegisters tiles;
-          uint8_t *scratch =
-              scratch_.perWorker +
-              static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
-          for (int64_t head = begin; head < end; ++head)
-            runHead(
-                {{head / p_.heads, head % p_.heads}, buffers, scratch, tiles});
-        });
+    context.pool->parallelFor(context.threads, allHeads(), 1,
+                              [&](int worker, int64_t begin, int64_t end) {
+                                TileRegisters tiles;
+                                for (int64_t head = begin; head < end; ++head)
+                                  runHead({{head / p_.heads, head % p_.heads},
+                                           buffers,
+                                           scratchOf(worker),
+                                           tiles});
+                              });
     return {};
   }
 
   std::string description() const override {
-    const int64_t count = p_.batch * p_.heads;
-    return (count > 1 ? "gradients of " + std::to_string(count) + " attentions"
-                      : std::string("gradient of attention")) +
-           " of " + unit_->name() + ", " + std::to_string(p_.queries) +
-           " queries, " + std::to_string(p_.keys) + " keys of depth " +
-           std::to_string(p_.depth) + (p_.causal ? ", causal" : "") +
-           (p_.hasMask ? ", with a mask" : "");
+    return "gradient of " + text(*unit_);
   }
 
 private:
@@ -353,14 +323,12 @@ private:
                        target + i * to.stride);
   }
 
-  const sinter_attention &p_;
   const std::unique_ptr<const AttentionUnit> unit_;
   const int64_t keys_, queries_, blockRows_; // of a stretch, of a block
   const int64_t scoreStride_, keyStride_;    // in bytes, as what follows
   int64_t keyPanelsAt_, queryColumnsAt_, gradColumnsAt_, queryPanelsAt_,
       gradPanelsAt_, sharesAt_, masksAt_, scoreGradsAt_, turnedAt_, addedAt_,
-      keyGradAt_, valueGradAt_, queryGradAt_, statsAt_, alongAt_, scratchBytes_;
-  Scratch scratch_;
+      keyGradAt_, valueGradAt_, queryGradAt_, statsAt_, alongAt_;
 };
 
 } // namespace

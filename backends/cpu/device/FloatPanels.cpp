@@ -7,6 +7,7 @@
 #include "backends/cpu/device/FloatPanels.h"
 
 #include "backends/cpu/device/OneDnnShim.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>

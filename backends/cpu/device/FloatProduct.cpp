@@ -46,8 +46,8 @@ int64_t chunkElements(FloatUnit unit) {
 constexpr int64_t fewRows = 28;
 /// The fewest operations that are worth another thread.
 constexpr double grainFlops = 4e6;
-/// The fewest panels for which a chunk of A is copied, and for which it is
-/// worth interleaving its rows.
+/// The fewest panels for which a chunk of A is copied, and for which its rows
+/// are interleaved.
 constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 4;
 /// Threads get so many tasks each, so that one that is slow does fewer of them,
 /// if chunks have at least so many rows.
@@ -100,13 +100,16 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    const Partition chunks = chunksFor(context.threads);
+    const int64_t panels =
+        std::min(panels_.count(), interleavesA_ ? panelsOfTiles
+                                  : copiesA_    ? panelsOfCopy
+                                                : int64_t(1));
+    const Partition chunks = chunksFor(context.threads, panels);
     const double flops =
         2.0 * static_cast<double>(chunks.largest() * panels_.largest()) *
         static_cast<double>(shape_.k);
-    const int64_t grain = std::max(
-        {int64_t(1), static_cast<int64_t>(grainFlops / flops),
-         copiesA_ ? std::min(panels_.count(), panelsOfCopy) : int64_t(1)});
+    const int64_t grain =
+        std::max(panels, static_cast<int64_t>(grainFlops / flops));
     context.pool->parallelFor(
         context.threads, shape_.batchCount() * chunks.count() * panels_.count(),
         grain, [&](int worker, int64_t begin, int64_t end) {
@@ -141,12 +144,14 @@ private:
     return elements / (isSmall ? std::max(depth, shape.n) : depth);
   }
 
-  /// chunks_, or smaller ones if there are few tasks for `threads`.
-  Partition chunksFor(int threads) const {
-    const int64_t panels = shape_.batchCount() * panels_.count();
-    if (threads == 1 || copiesA_)
+  /// chunks_, or smaller ones if there are few tasks, of `panels` panels each,
+  /// for `threads`.
+  Partition chunksFor(int threads, int64_t panels) const {
+    if (threads == 1)
       return chunks_;
-    const int64_t wanted = ceilDiv(threads * tasksOfThread, panels),
+    const int64_t tasks =
+        shape_.batchCount() * ceilDiv(panels_.count(), panels);
+    const int64_t wanted = ceilDiv(threads * tasksOfThread, tasks),
                   most = std::max<int64_t>(shape_.m / leastChunkRows, 1);
     return {shape_.m, std::max(chunks_.count(), std::min(wanted, most)), 1};
   }
