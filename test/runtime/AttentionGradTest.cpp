@@ -265,6 +265,33 @@ TEST_CASE("gradient of attention: rows whose scores are all -inf give 0",
                                d] == 0);
 }
 
+TEST_CASE("gradient of attention: rows that are masked by a finite number",
+          "[attention]") {
+  // As far as float32 keeps the products beside it, the mask does not matter.
+  for (float masked :
+       {-33.0F, -1024.0F, -1e9F, std::numeric_limits<float>::lowest()}) {
+    INFO("mask " << masked);
+    Gradient gradient(1, 2, 40, 300, 16);
+    gradient.params.causal = 1;
+    gradient.addMask();
+    for (float &x : gradient.mask)
+      x = 0;
+    for (int64_t row : {3, 4, 39})
+      std::fill_n(gradient.mask.begin() + row * 300, 300, masked);
+    // Multiples of 1/64 stay exact beside -1024; beside the others products
+    // vanish.
+    for (float &x : gradient.query)
+      x = std::round(x);
+    for (float &x : gradient.key)
+      x = masked < -1e8F ? 0.0F : std::round(x * 4) / 4;
+    gradient.params.scale = 0.25F;
+    gradient.queryGrad = gradient.query;
+    gradient.keyGrad = gradient.key;
+    gradient.run();
+    gradient.check();
+  }
+}
+
 TEST_CASE("gradient of attention: NaN reaches what depends on it",
           "[attention]") {
   Gradient gradient(1, 1, 12, 30, 16);

@@ -4,7 +4,9 @@
 //
 // Probabilities are computed again from the statistics of the attention, for a
 // stretch of keys and a stretch of queries at a time, so that no matrix of
-// scores is stored (Dao et al., FlashAttention, algorithm 4). Scores and their
+// scores is stored (Dao et al., FlashAttention, algorithm 4). Statistics are
+// rounded: where they are large, the sums of the softmax are computed again,
+// too. Scores and their
 // gradients are kept key by key: their rows are the left operands of the
 // gradients of keys and values, and the numbers that a query has are lines.
 //
@@ -36,22 +38,49 @@ namespace {
 constexpr int64_t mostKeys = 256, mostQueries = 256;
 /// Elements of rows that may be written beyond their end.
 constexpr int64_t slack = 63;
+constexpr float negativeInfinity = -std::numeric_limits<float>::infinity();
 
-/// Turns products of a key and `count` queries into probabilities, and the
+/// Up to this size, the rounding of a statistic changes probabilities by less
+/// than 2^-19 of their size.
+constexpr float largestStatistic = 32.0F;
+
+/// What probabilities are computed from, for queries one after the other: the
+/// probability of a score is e^((score - shift) - logSum).
+struct Softmax {
+  float *shift, *logSum;
+};
+
+/// e^((score - shift) - logSum), at most 1.
+inline float probabilityOf(float score, float shift, float logSum) {
+  float exponent = (score - shift) - logSum;
+  exponent = exponent > 0.0F ? 0.0F : exponent;
+  exponent = exponent < kExpLeast ? kExpLeast : exponent;
+  return fastExp</*isBounded=*/true>(exponent);
+}
+
+/// Turns scores of a key and `count` queries into probabilities, and the
 /// products of its value and their output gradients into gradients of scores.
-/// A probability is at most 1, also where a score is so large that its rounding
-/// is not small.
 SINTER_EVERY_WIDTH
-void scoreGradients(float *score, float *grad, const float *stats,
+void scoreGradients(float *score, float *grad, const Softmax &softmax,
                     const float *along, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    float exponent = score[i] - stats[i];
-    exponent = exponent > 0.0F ? 0.0F : exponent;
-    exponent = exponent < kExpLeast ? kExpLeast : exponent;
-    const float probability = fastExp</*isBounded=*/true>(exponent);
+    const float probability =
+        probabilityOf(score[i], softmax.shift[i], softmax.logSum[i]);
     score[i] = probability;
     grad[i] = probability * (grad[i] - along[i]);
   }
+}
+
+SINTER_EVERY_WIDTH
+void keepGreatest(float *greatest, const float *score, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    greatest[i] = score[i] > greatest[i] ? score[i] : greatest[i];
+}
+SINTER_EVERY_WIDTH
+void addExponentials(float *sum, const float *score, const float *shift,
+                     int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    sum[i] += probabilityOf(score[i], shift[i], 0.0F);
 }
 
 SINTER_EVERY_WIDTH
@@ -96,7 +125,8 @@ public:
     keyGradAt_ = take(keys_ * sumStride());
     valueGradAt_ = take(keys_ * sumStride());
     queryGradAt_ = take(p_.queries * sumStride());
-    statsAt_ = take(4 * p_.queries);
+    shiftAt_ = take(4 * p_.queries);
+    logSumAt_ = take(4 * p_.queries);
     alongAt_ = take(4 * p_.queries);
   }
 
@@ -167,7 +197,8 @@ private:
   }
 
   void runHead(const Worker &w) const {
-    readLines(w);
+    if (!readLines(w))
+      sumAgain(w);
     std::fill_n(w.floats(queryGradAt_), p_.queries * sumStride() / 4, 0.0F);
     const bool isOneStretch = queries_ == p_.queries;
     for (Stretch keys{0, 0}; keys.first < p_.keys; keys.first += keys_) {
@@ -195,24 +226,101 @@ private:
           queriesOf(w, gradOf(w, query), p_.queryGrad, {0, p_.queries}));
   }
 
+  /// Of the queries from number `first` on.
+  Softmax softmaxOf(const Worker &w, int64_t first) const {
+    return {w.floats(shiftAt_) + first, w.floats(logSumAt_) + first};
+  }
+
   /// Reads the statistics of all queries, and the sums of their probabilities'
-  /// products, which are those of output and output gradient.
-  void readLines(const Worker &w) const {
+  /// products, which are those of output and output gradient. False if
+  /// statistics are too large to compute probabilities from.
+  bool readLines(const Worker &w) const {
     const Stretch all{0, p_.queries};
     const HeadRows outputs = queriesOf(w, w.buffers[output], p_.output, all),
                    grads =
                        queriesOf(w, w.buffers[outputGrad], p_.outputGrad, all);
     const float *from = static_cast<const float *>(w.buffers[stats]) +
                         (w.head.batch * p_.heads + w.head.head) * p_.queries;
-    float *line = w.floats(statsAt_), *along = w.floats(alongAt_);
+    const Softmax softmax = softmaxOf(w, 0);
+    float *along = w.floats(alongAt_);
+    bool areSmall = true;
     for (int64_t i = 0; i < p_.queries; ++i) {
       const float own = from[p_.queries - 1 - i];
+      const bool isMasked = own == negativeInfinity;
       // Without scores, all probabilities are 0.
-      line[i] = own == -std::numeric_limits<float>::infinity() ? -own : own;
+      softmax.shift[i] = isMasked ? -own : own;
+      softmax.logSum[i] = 0.0F;
+      areSmall &= isMasked || std::abs(own) <= largestStatistic;
       along[i] = productOfLines(
           static_cast<const float *>(outputs.data) + i * outputs.stride,
           static_cast<const float *>(grads.data) + i * grads.stride, p_.depth);
     }
+    return areSmall;
+  }
+
+  /// Computes the greatest score of each query, and the logarithm of the sum of
+  /// e^(score - greatest).
+  void sumAgain(const Worker &w) const {
+    for (Stretch queries{0, 0}; queries.first < p_.queries;
+         queries.first += queries_) {
+      queries.count = std::min(queries_, p_.queries - queries.first);
+      const Softmax softmax = softmaxOf(w, queries.first);
+      unit_->packTransposed(queriesOf(w, w.buffers[query], p_.query, queries),
+                            queries.count, p_.depth,
+                            w.scratch + queryColumnsAt_, nullptr);
+      std::fill_n(softmax.shift, queries.count, negativeInfinity);
+      forEachKey(w, queries, [&](const float *score, int64_t count) {
+        keepGreatest(softmax.shift, score, count);
+      });
+      for (int64_t i = 0; i < queries.count; ++i)
+        if (softmax.shift[i] == negativeInfinity)
+          softmax.shift[i] = -negativeInfinity;
+      std::fill_n(softmax.logSum, queries.count, 0.0F);
+      forEachKey(w, queries, [&](const float *score, int64_t count) {
+        addExponentials(softmax.logSum, score, softmax.shift, count);
+      });
+      for (int64_t i = 0; i < queries.count; ++i)
+        softmax.logSum[i] =
+            softmax.logSum[i] == 0 ? 0.0F : std::log(softmax.logSum[i]);
+    }
+  }
+  /// Calls `body` with the scores of each key and of those queries that see it.
+  template <class Body>
+  void forEachKey(const Worker &w, const Stretch &queries, Body &&body) const {
+    for (Stretch block{0, 0}; block.first < p_.keys;
+         block.first += blockRows_) {
+      block.count = std::min(blockRows_, p_.keys - block.first);
+      const int64_t used = queriesOfKey(queries, block.first);
+      if (used == 0)
+        return;
+      multiplyKeys(w, keysOf(w, key, p_.key, block.first), block.count,
+                   queryColumnsAt_, queries, used, w.scratch + sharesAt_);
+      if (p_.hasMask)
+        readMasks(w, block, {queries.first, used});
+      for (int64_t row = 0; row < block.count; ++row)
+        body(scoresOf(w, row, queriesOfKey(queries, block.first + row)),
+             queriesOfKey(queries, block.first + row));
+    }
+  }
+
+  /// Products of `rows` rows of keys or values and the first `used` of
+  /// `queries`, whose columns are at `columnsAt`.
+  void multiplyKeys(const Worker &w, const HeadRows &from, int64_t rows,
+                    int64_t columnsAt, const Stretch &queries, int64_t used,
+                    uint8_t *to) const {
+    unit_->multiply(w.tiles,
+                    {static_cast<const uint8_t *>(from.data), 4 * from.stride,
+                     rows, p_.depth},
+                    {w.scratch + columnsAt, p_.depth, queries.count}, used,
+                    reinterpret_cast<float *>(to), scoreStride_ / 4);
+  }
+  /// The first `count` scores of row `row` of a block, from their products.
+  float *scoresOf(const Worker &w, int64_t row, int64_t count) const {
+    float *score = w.floats(sharesAt_ + row * scoreStride_);
+    scaleAndMask(score, p_.scale,
+                 p_.hasMask ? w.floats(masksAt_ + row * scoreStride_) : nullptr,
+                 count);
+    return score;
   }
 
   void packQueries(const Worker &w, const Stretch &queries) const {
@@ -240,16 +348,10 @@ private:
         break;
       uint8_t *grads = w.scratch + scoreGradsAt_ + first * scoreStride_;
       const Stretch block{keys.first + first, rows};
-      auto multiply = [&](const HeadRows &from, int64_t columnsAt,
-                          uint8_t *to) {
-        unit_->multiply(w.tiles,
-                        {static_cast<const uint8_t *>(from.data),
-                         4 * from.stride, rows, p_.depth},
-                        {w.scratch + columnsAt, p_.depth, queries.count}, used,
-                        reinterpret_cast<float *>(to), scoreStride_ / 4);
-      };
-      multiply(keysOf(w, key, p_.key, block.first), queryColumnsAt_, shares);
-      multiply(keysOf(w, value, p_.value, block.first), gradColumnsAt_, grads);
+      multiplyKeys(w, keysOf(w, key, p_.key, block.first), rows,
+                   queryColumnsAt_, queries, used, shares);
+      multiplyKeys(w, keysOf(w, value, p_.value, block.first), rows,
+                   gradColumnsAt_, queries, used, grads);
       if (p_.hasMask)
         readMasks(w, block, {queries.first, used});
       for (int64_t row = 0; row < rows; ++row)
@@ -278,12 +380,9 @@ private:
   /// see becomes 0.
   void finishRow(const Worker &w, const Stretch &block, int64_t row,
                  const Stretch &queries, int64_t used, float *grads) const {
-    float *score = w.floats(sharesAt_ + row * scoreStride_);
     const int64_t count = queriesOfKey(queries, block.first + row);
-    scaleAndMask(score, p_.scale,
-                 p_.hasMask ? w.floats(masksAt_ + row * scoreStride_) : nullptr,
-                 count);
-    scoreGradients(score, grads, w.floats(statsAt_) + queries.first,
+    float *score = scoresOf(w, row, count);
+    scoreGradients(score, grads, softmaxOf(w, queries.first),
                    w.floats(alongAt_) + queries.first, count);
     std::fill(score + count, score + used, 0.0F);
     std::fill(grads + count, grads + queries.count, 0.0F);
@@ -328,7 +427,7 @@ private:
   const int64_t scoreStride_, keyStride_;    // in bytes, as what follows
   int64_t keyPanelsAt_, queryColumnsAt_, gradColumnsAt_, queryPanelsAt_,
       gradPanelsAt_, sharesAt_, masksAt_, scoreGradsAt_, turnedAt_, addedAt_,
-      keyGradAt_, valueGradAt_, queryGradAt_, statsAt_, alongAt_;
+      keyGradAt_, valueGradAt_, queryGradAt_, shiftAt_, logSumAt_, alongAt_;
 };
 
 } // namespace

@@ -42,7 +42,7 @@ const char *sinter::cpu::nameOf(FloatUnit unit) {
 }
 
 /// Rows of tiles of AVX2, and of tiles of one to four lines of AVX-512.
-static constexpr int rows8 = 6, rows16[] = {28, 14, 9, 6};
+static constexpr int rows8 = mostInterleavedRows, rows16[] = {28, 14, 9, 6};
 
 int64_t sinter::cpu::tileColumns(FloatUnit unit) {
   return unit == FloatUnit::Fma8 ? lineColumns : maxPanelColumns;
@@ -361,11 +361,11 @@ tiles8(std::integer_sequence<int, row...>) {
   return {multiplyRows8<row + 1>...};
 }
 
-/// Four columns of rows8 rows.
-inline void interleaveFour(const float *a, int64_t stride, float *to) {
+/// Columns `k` to `k` + 3 of rows8 rows.
+inline void interleaveFour(const float *const *rows, int64_t k, float *to) {
   __m128 x[rows8];
   for (int row = 0; row < rows8; ++row)
-    x[row] = _mm_loadu_ps(a + row * stride);
+    x[row] = _mm_loadu_ps(rows[row] + k);
   _MM_TRANSPOSE4_PS(x[0], x[1], x[2], x[3]);
   const __m128 low = _mm_unpacklo_ps(x[4], x[5]),
                high = _mm_unpackhi_ps(x[4], x[5]);
@@ -382,19 +382,34 @@ inline void interleaveFour(const float *a, int64_t stride, float *to) {
 
 } // namespace
 
-void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
-                                 int64_t colStride, int64_t rows, int64_t depth,
-                                 float *to) {
+void sinter::cpu::interleaveRows(const float *const *rows, int64_t count,
+                                 int64_t depth, float *to) {
   int64_t k = 0;
-  if (rows == rows8 && colStride == 1)
+  if (count == rows8)
     for (; k + 4 <= depth; k += 4)
-      interleaveFour(a + k, rowStride, to + k * rows);
-  if (rows == rows8 && rowStride == 1)
-    for (; k < depth; ++k)
-      std::memcpy(to + k * rows8, a + k * colStride, 4 * rows8);
+      interleaveFour(rows, k, to + k * rows8);
   for (; k < depth; ++k)
-    for (int64_t row = 0; row < rows; ++row)
-      to[k * rows + row] = a[row * rowStride + k * colStride];
+    for (int64_t row = 0; row < count; ++row)
+      to[k * count + row] = rows[row][k];
+}
+
+void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
+                                 int64_t colStride, int64_t count,
+                                 int64_t depth, float *to) {
+  if (colStride == 1) {
+    std::array<const float *, rows8> rows;
+    for (int64_t row = 0; row < count; ++row)
+      rows[static_cast<size_t>(row)] = a + row * rowStride;
+    return interleaveRows(rows.data(), count, depth, to);
+  }
+  if (count == rows8 && rowStride == 1) {
+    for (int64_t k = 0; k < depth; ++k)
+      std::memcpy(to + k * rows8, a + k * colStride, 4 * rows8);
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t row = 0; row < count; ++row)
+      to[k * count + row] = a[row * rowStride + k * colStride];
 }
 
 void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
@@ -416,6 +431,8 @@ void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
                                     : four[index](tile, fetch);
 }
 #else
+void sinter::cpu::interleaveRows(const float *const *, int64_t, int64_t,
+                                 float *) {}
 void sinter::cpu::interleaveRows(const float *, int64_t, int64_t, int64_t,
                                  int64_t, float *) {}
 void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &, PanelFetch &) {}

@@ -73,10 +73,16 @@ struct FloatTile {
   const TilePostOp *postOps; // of the complete sums
   size_t numPostOps;
 };
-/// Copies `rows` rows of A, of `depth` elements each, column by column: AVX2
-/// reads them as one stream. Strides in elements.
+/// The most rows of a tile of AVX2.
+inline constexpr int64_t mostInterleavedRows = 6;
+/// Copies `count` rows of A, of `depth` elements each, column by column: AVX2
+/// reads them as one stream.
+void interleaveRows(const float *const *rows, int64_t count, int64_t depth,
+                    float *to);
+/// The same for rows that begin `rowStride` elements apart, whose elements are
+/// `colStride` apart.
 void interleaveRows(const float *a, int64_t rowStride, int64_t colStride,
-                    int64_t rows, int64_t depth, float *to);
+                    int64_t count, int64_t depth, float *to);
 /// The k that are multiplied between two steps of a fetch.
 inline constexpr int64_t fetchDepth = 8;
 /// Takes a step of `fetch` every fetchDepth k.

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/FloatProduct.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/MatmulPlan.h"
@@ -55,17 +56,19 @@ constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
 
 class FloatProductCall : public LibraryCall {
 public:
-  /// `constantB`: B, if it is constant, else null.
+  /// `constantB`: B, if it is constant, else null. `source`: gives the rows of
+  /// A; null if they are in memory.
   FloatProductCall(OneDnnContext &context, const sinter_command &command,
-                   const MatmulShape &shape, const float *constantB)
-      : command_(command), shape_(shape),
+                   const MatmulShape &shape, const float *constantB,
+                   std::unique_ptr<const RowSource> source)
+      : command_(command), shape_(shape), source_(std::move(source)),
         postOps_(command.matmul.params->postOps,
                  command.matmul.params->numPostOps),
         depths_(shape.k, ceilDiv(shape.k, maxDepth), 16),
         chunks_(shape.m, ceilDiv(shape.m, chunkRows(shape, depths_)), 1),
         panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
-        interleavesA_(floatUnit() == FloatUnit::Fma8 &&
-                      panels_.count() >= panelsOfTiles),
+        interleavesA_(source_ || (floatUnit() == FloatUnit::Fma8 &&
+                                  panels_.count() >= panelsOfTiles)),
         copiesA_(interleavesA_ || (shape.a.col != 1 && shape.k > 1)),
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
                                 shape.n % lineColumns != 0)) {
@@ -129,9 +132,10 @@ public:
            (constantB_ ? ", B packed at load"
             : copiesB_ ? ", B packed in each run"
                        : "") +
-           (interleavesA_ ? ", A in tiles"
-            : copiesA_    ? ", A copied"
-                          : "");
+           (source_         ? ", A gathered"
+            : interleavesA_ ? ", A in tiles"
+            : copiesA_      ? ", A copied"
+                            : "");
   }
 
 private:
@@ -289,10 +293,15 @@ private:
       return chunk;
     if (interleavesA_) {
       const Partition tiles = tilesOf(chunk.rows, lineColumns);
-      for (int64_t i = 0; i < tiles.count(); ++i)
-        interleaveRows(chunk.a + tiles.begin(i) * shape_.a.row, shape_.a.row,
-                       shape_.a.col, tiles.size(i), depth,
-                       copy + tiles.begin(i) * depth);
+      for (int64_t i = 0; i < tiles.count(); ++i) {
+        float *to = copy + tiles.begin(i) * depth;
+        if (source_)
+          source_->interleave(a, chunk.row + tiles.begin(i), tiles.size(i), k,
+                              depth, to);
+        else
+          interleaveRows(chunk.a + tiles.begin(i) * shape_.a.row, shape_.a.row,
+                         shape_.a.col, tiles.size(i), depth, to);
+      }
     } else {
       copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
                 shape_.a.col);
@@ -423,6 +432,7 @@ private:
 
   const sinter_command &command_;
   const MatmulShape shape_;
+  const std::unique_ptr<const RowSource> source_;
   const std::span<const sinter_post_op> postOps_;
   const Partition depths_, chunks_, panels_;
   const bool interleavesA_, copiesA_, copiesB_;
@@ -436,14 +446,31 @@ private:
 
 } // namespace
 
+static LibraryCallResult makeCall(OneDnnContext &context,
+                                  const sinter_command &command,
+                                  const MatmulShape &shape,
+                                  const float *constantB,
+                                  std::unique_ptr<const RowSource> source) {
+  auto call = std::make_unique<FloatProductCall>(context, command, shape,
+                                                 constantB, std::move(source));
+  if (call->sharedBytes() + call->perWorkerBytes() > context.workspaceBytes)
+    return std::unique_ptr<LibraryCall>();
+  return std::unique_ptr<LibraryCall>(std::move(call));
+}
+
+/// Whether tiles are worth it.
+static bool fits(const MatmulShape &shape) {
+  constexpr int64_t fewest = 16; // rows and columns
+  return floatUnit() != FloatUnit::None && !shape.empty() && shape.k != 0 &&
+         shape.m >= fewest && shape.n >= fewest && shape.c.col == 1;
+}
+
 LibraryCallResult
 sinter::cpu::prepareFloatProduct(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
-  constexpr int64_t fewest = 16; // rows and columns
   MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
-  if (floatUnit() == FloatUnit::None || shape.empty() || shape.k == 0 ||
-      shape.m < fewest || shape.n < fewest || shape.c.col != 1)
+  if (!fits(shape))
     return std::unique_ptr<LibraryCall>();
   const float *constantB =
       shape.sharesB()
@@ -453,9 +480,14 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
   // it is not worth packing.
   if (!constantB && shape.m <= fewRows && shape.b.row == 1 && shape.b.col != 1)
     shape.transpose();
-  auto call =
-      std::make_unique<FloatProductCall>(context, command, shape, constantB);
-  if (call->sharedBytes() + call->perWorkerBytes() > context.workspaceBytes)
+  return makeCall(context, command, shape, constantB, nullptr);
+}
+
+LibraryCallResult sinter::cpu::prepareGatheredProduct(
+    OneDnnContext &context, const sinter_command &command, const float *b,
+    std::unique_ptr<const RowSource> source) {
+  const MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
+  if (!fits(shape) || shape.transposed)
     return std::unique_ptr<LibraryCall>();
-  return std::unique_ptr<LibraryCall>(std::move(call));
+  return makeCall(context, command, shape, b, std::move(source));
 }

@@ -137,6 +137,9 @@ private:
       if (!product.ok() || *product)
         return product;
     }
+    LibraryCallResult window = prepareFloatWindow(context, command, constants);
+    if (!window.ok() || *window)
+      return window;
     return prepareOneDnnConv(context, command, constants);
   }
 

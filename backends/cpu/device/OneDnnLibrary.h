@@ -141,6 +141,13 @@ bool isByteWindow(const sinter_conv &params);
 /// MATMUL of fp32, fp64 and integers by loops, each sum in ascending order.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 
+/// CONV of fp32 by the product of AVX2, forward, of two dimensions, with
+/// channels last, a constant filter and no groups; null for others, and where
+/// oneDNN is faster.
+LibraryCallResult prepareFloatWindow(OneDnnContext &context,
+                                     const sinter_command &command,
+                                     const uint8_t *constants);
+
 /// CONV of fp32 and fp64 by loops, and forward CONV of int32 and 8-bit integers
 /// into int32.
 LibraryCallResult preparePlainConv(const sinter_command &command);
