@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/ConvAsProduct.h"
 #include "backends/cpu/device/ConvPlan.h"
 #include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/FloatProduct.h"
@@ -73,24 +74,22 @@ private:
   const std::vector<float> zeros_;
 };
 
-/// Owns the product that computes the convolution.
-class FloatWindowCall : public LibraryCall {
+sinter_matmul asMatmul(const ConvShape &shape) {
+  sinter_matmul product{};
+  product.dtype = product.outDtype = SINTER_F32;
+  product.m = shape.batch * shape.outputPoints();
+  product.n = shape.filters;
+  product.k = shape.filterElements() / shape.filters;
+  product.aStrideM = product.k;
+  product.bStrideK = product.cStrideM = product.n;
+  product.aStrideK = product.bStrideN = product.cStrideN = 1;
+  return product;
+}
+
+class FloatWindowCall : public ConvAsProduct {
 public:
   FloatWindowCall(const sinter_command &command, const ConvShape &shape)
-      : command_(command) {
-    const sinter_conv &conv = *command.conv.params;
-    params_.dtype = params_.outDtype = SINTER_F32;
-    params_.m = shape.batch * shape.outputPoints();
-    params_.n = shape.filters;
-    params_.k = shape.filterElements() / shape.filters;
-    params_.aStrideM = params_.k;
-    params_.bStrideK = params_.cStrideM = params_.n;
-    params_.aStrideK = params_.bStrideN = params_.cStrideN = 1;
-    params_.numPostOps = conv.numPostOps;
-    std::copy_n(conv.postOps, conv.numPostOps, params_.postOps);
-    command_.kind = SINTER_CMD_MATMUL;
-    command_.matmul = {&params_, 0, 0};
-  }
+      : ConvAsProduct(command, asMatmul(shape)) {}
 
   /// `filter` is {filters, channels, points of the window}.
   LibraryCallResult prepare(OneDnnContext &context, const ConvShape &shape,
@@ -104,28 +103,9 @@ public:
     return prepareGatheredProduct(context, command_, b.data(),
                                   std::make_unique<WindowRows>(shape));
   }
-  void take(std::unique_ptr<LibraryCall> product) {
-    product_ = std::move(product);
-  }
-
-  uint64_t sharedBytes() const override { return product_->sharedBytes(); }
-  uint64_t perWorkerBytes() const override {
-    return product_->perWorkerBytes();
-  }
-  Status bind(const Scratch &scratch, int threads) override {
-    return product_->bind(scratch, threads);
-  }
-  Status run(void *const *buffers, const CallContext &context) override {
-    return product_->run(buffers, context);
-  }
   std::string description() const override {
-    return "conv as " + product_->description();
+    return "conv as " + productText();
   }
-
-private:
-  sinter_matmul params_{};
-  sinter_command command_;
-  std::unique_ptr<LibraryCall> product_;
 };
 
 /// Few channels are many short copies; few filters are not worth them.

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/ConvAsProduct.h"
 #include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 
@@ -53,21 +54,14 @@ sinter_matmul asMatmul(const sinter_conv &conv) {
   // The filter is {filters, channels} in both directions.
   product.bStrideK = forward ? 1 : conv.channels;
   product.bStrideN = forward ? conv.channels : 1;
-  product.numPostOps = conv.numPostOps;
-  std::copy_n(conv.postOps, conv.numPostOps, product.postOps);
   return product;
 }
 
-/// Owns the product that computes the convolution.
-class PointwiseCall : public LibraryCall {
+class PointwiseCall : public ConvAsProduct {
 public:
   explicit PointwiseCall(const sinter_command &command)
-      : params_(asMatmul(*command.conv.params)),
-        channelsLast_(command.conv.params->layout != SINTER_CHANNELS_FIRST),
-        command_(command) {
-    command_.kind = SINTER_CMD_MATMUL;
-    command_.matmul = {&params_, command.conv.byLoops, 0};
-  }
+      : ConvAsProduct(command, asMatmul(*command.conv.params)),
+        channelsLast_(command.conv.params->layout != SINTER_CHANNELS_FIRST) {}
 
   /// Null if oneDNN's convolution is faster.
   LibraryCallResult prepare(OneDnnContext &context, const uint8_t *constants) {
@@ -84,29 +78,12 @@ public:
       return std::unique_ptr<LibraryCall>();
     return prepareFloatProduct(context, command_, constants);
   }
-  void take(std::unique_ptr<LibraryCall> product) {
-    product_ = std::move(product);
-  }
-
-  uint64_t sharedBytes() const override { return product_->sharedBytes(); }
-  uint64_t perWorkerBytes() const override {
-    return product_->perWorkerBytes();
-  }
-  Status bind(const Scratch &scratch, int threads) override {
-    return product_->bind(scratch, threads);
-  }
-  Status run(void *const *buffers, const CallContext &context) override {
-    return product_->run(buffers, context);
-  }
   std::string description() const override {
-    return "pointwise conv as " + product_->description();
+    return "pointwise conv as " + productText();
   }
 
 private:
-  sinter_matmul params_;
   bool channelsLast_;
-  sinter_command command_;
-  std::unique_ptr<LibraryCall> product_;
 };
 
 } // namespace
