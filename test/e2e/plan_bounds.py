@@ -59,12 +59,28 @@ def valuesOf(commands):
                 holders = [value for value in current.values()
                            if value.begin <= slice_["offset"] < value.end]
                 max(holders, key=lambda value: value.first).last = number
-        for slice_ in command["writes"]:
-            if slice_["space"] == "arena" and slice_["size"]:
-                value = Value(slice_["offset"], slice_["size"], number)
-                current[slice_["offset"]] = value
-                values.append(value)
+        for begin, end in writtenBy(command):
+            value = Value(begin, end - begin, number)
+            current[begin] = value
+            values.append(value)
     return values
+
+
+def writtenBy(command):
+    """What a command writes in the arena: the begin and the end of each value. The gradients of an
+    attention may be lines of one value, apart by their strides."""
+    places = sorted((slice_["offset"], slice_["offset"] + slice_["size"])
+                    for slice_ in command["writes"]
+                    if slice_["space"] == "arena" and slice_["size"])
+    if command["kind"] != "attention":
+        return places
+    joined = places[:1]
+    for begin, end in places[1:]:
+        if begin < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def problemsOf(entry, tried):
