@@ -67,20 +67,17 @@ def valuesOf(commands):
 
 
 def writtenBy(command):
-    """What a command writes in the arena: the begin and the end of each value. The gradients of an
-    attention may be lines of one value, apart by their strides."""
+    """What a command writes in the arena: the begin and the end of each value. The three gradients
+    of an attention may be lines of one value: then they begin equally far apart, and each slice
+    reaches to the end of the value. The plan's claim of what is live confirms that it is one."""
     places = sorted((slice_["offset"], slice_["offset"] + slice_["size"])
                     for slice_ in command["writes"]
                     if slice_["space"] == "arena" and slice_["size"])
-    if command["kind"] != "attention":
-        return places
-    joined = places[:1]
-    for begin, end in places[1:]:
-        if begin < joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((begin, end))
-    return joined
+    if command["kind"] == "attention" and len(places) == 3:
+        begins, ends = zip(*places)
+        if len(set(ends)) == 1 and begins[1] - begins[0] == begins[2] - begins[1]:
+            return [(begins[0], ends[0])]
+    return places
 
 
 def problemsOf(entry, tried):

@@ -6,9 +6,11 @@
 // stretch of keys and a stretch of queries at a time, so that no matrix of
 // scores is stored (Dao et al., FlashAttention, algorithm 4). Statistics are
 // rounded: where they are large, the sums of the softmax are computed again,
-// too. Scores and their
-// gradients are kept key by key: their rows are the left operands of the
-// gradients of keys and values, and the numbers that a query has are lines.
+// too.
+//
+// Scores and their gradients are kept key by key: their rows are the left
+// operands of the gradients of keys and values, and the numbers that a query
+// has are lines.
 //
 // Queries are taken from the last to the first. Of a causal attention, the
 // queries that see a key come first then, and the keys that a query sees do so
@@ -25,7 +27,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace sinter;
@@ -293,14 +294,22 @@ private:
       const int64_t used = queriesOfKey(queries, block.first);
       if (used == 0)
         return;
-      multiplyKeys(w, keysOf(w, key, p_.key, block.first), block.count,
-                   queryColumnsAt_, queries, used, w.scratch + sharesAt_);
-      if (p_.hasMask)
-        readMasks(w, block, {queries.first, used});
-      for (int64_t row = 0; row < block.count; ++row)
-        body(scoresOf(w, row, queriesOfKey(queries, block.first + row)),
-             queriesOfKey(queries, block.first + row));
+      readBlock(w, block, queries, used);
+      for (int64_t row = 0; row < block.count; ++row) {
+        const int64_t count = queriesOfKey(queries, block.first + row);
+        body(scoresOf(w, row, count), count);
+      }
     }
+  }
+
+  /// Computes the products of a block of keys and the first `used` of
+  /// `queries`, and reads their masks: what scoresOf() takes.
+  void readBlock(const Worker &w, const Stretch &block, const Stretch &queries,
+                 int64_t used) const {
+    multiplyKeys(w, keysOf(w, key, p_.key, block.first), block.count,
+                 queryColumnsAt_, queries, used, w.scratch + sharesAt_);
+    if (p_.hasMask)
+      readMasks(w, block, {queries.first, used});
   }
 
   /// Products of `rows` rows of keys or values and the first `used` of
@@ -348,12 +357,9 @@ private:
         break;
       uint8_t *grads = w.scratch + scoreGradsAt_ + first * scoreStride_;
       const Stretch block{keys.first + first, rows};
-      multiplyKeys(w, keysOf(w, key, p_.key, block.first), rows,
-                   queryColumnsAt_, queries, used, shares);
+      readBlock(w, block, queries, used);
       multiplyKeys(w, keysOf(w, value, p_.value, block.first), rows,
                    gradColumnsAt_, queries, used, grads);
-      if (p_.hasMask)
-        readMasks(w, block, {queries.first, used});
       for (int64_t row = 0; row < rows; ++row)
         finishRow(w, block, row, queries, used,
                   reinterpret_cast<float *>(grads + row * scoreStride_));

@@ -8,6 +8,12 @@
 
 #include "runtime/device/Library.h"
 
+#include "sinter/abi.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
 namespace sinter::cpu {
 
 /// Owns the product that computes a convolution.
@@ -32,8 +38,7 @@ protected:
   ConvAsProduct(const sinter_command &conv, const sinter_matmul &params)
       : params_(params), command_(conv) {
     params_.numPostOps = conv.conv.params->numPostOps;
-    for (uint32_t i = 0; i < params_.numPostOps; ++i)
-      params_.postOps[i] = conv.conv.params->postOps[i];
+    std::copy_n(conv.conv.params->postOps, params_.numPostOps, params_.postOps);
     command_.kind = SINTER_CMD_MATMUL;
     command_.matmul = {&params_, conv.conv.byLoops, 0};
   }

@@ -16,7 +16,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
+#include <vector>
 
 using namespace sinter;
 using namespace sinter::cpu;
