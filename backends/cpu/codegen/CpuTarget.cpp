@@ -100,7 +100,7 @@ public:
   bool multipliesInPlace(Operation *contraction) const override {
     constexpr int64_t mostRows = 2;
     auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
-    if (!dot || !hasLibrary || cpu.lanes < 16)
+    if (!dot || !hasLibrary || cpu.lanes < 8)
       return false;
     std::optional<passes::MatmulForm> form = passes::matmulForm(
         dot, passes::ViewDepth::loops, passes::ViewDepth::loops);

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/RowPanels.h"
-#include "runtime/base/CpuFeatures.h"
+#include "backends/cpu/device/OneDnnShim.h"
 #include "runtime/base/Float16.h"
 
 #include <algorithm>
@@ -69,44 +69,81 @@ multiplyAvx512(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
       _mm512_storeu_ps(sums + row * rowPanelColumns + 16 * v, sum[row][v]);
 }
 
+/// Adds rows of A times `depth` lines of weights to sums of 16 columns for each
+/// register of the first dimension; `from` has the line of the first k. Lines
+/// are columns 0 to 31 of parts that are `partElements` apart.
+template <class Element, int rows, int parts, int pairs>
+__attribute__((target("avx2,fma"))) inline void
+addLines(const PanelRows &a, const Element *from, int64_t partElements,
+         int64_t depth, __m256 (&sum)[rows][parts][pairs][2]) {
+  constexpr int64_t width = plain_panels::partColumns(RowUnit::Avx2);
+  const __m256i high = _mm256_set1_epi32(static_cast<int>(0xffff0000));
+  const float *factor = a.data;
+  for (int64_t k = 0; k < depth; ++k) {
+    __m256 x[rows];
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      x[row] = _mm256_set1_ps(factor[row * a.rowStride]);
+#pragma unroll
+    for (int part = 0; part < parts; ++part)
+#pragma unroll
+      for (int pair = 0; pair < pairs; ++pair) {
+        const Element *at = from + part * partElements +
+                            plain_panels::placeOf(dtypeOf<Element>, 8 * pair);
+        __m256 weights[2];
+        if constexpr (std::is_same_v<Element, float>) {
+          weights[0] = _mm256_load_ps(at);
+          weights[1] = _mm256_load_ps(at + 16);
+        } else {
+          const __m256i words =
+              _mm256_load_si256(reinterpret_cast<const __m256i *>(at));
+          weights[0] = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+          weights[1] = _mm256_castsi256_ps(_mm256_and_si256(words, high));
+        }
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+#pragma unroll
+          for (int v = 0; v < 2; ++v)
+            sum[row][part][pair][v] =
+                _mm256_fmadd_ps(x[row], weights[v], sum[row][part][pair][v]);
+      }
+    from += width;
+    factor += a.colStride;
+  }
+}
+
+/// For one row, the registers hold the sums of both parts of a panel, which are
+/// read side by side: two streams of memory are faster than one. For two or
+/// three rows they hold the sums of one part. Hardware alone reads ahead far
+/// enough.
 template <class Element, int rows>
 __attribute__((target("avx2,fma"))) void
 multiplyAvx2(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
              float *sums) {
-  const __m256i high = _mm256_set1_epi32(static_cast<int>(0xffff0000));
-  // The registers hold the sums of two vectors, 16 columns apart.
-  for (int64_t part = 0; part < rowPanelColumns / 16; ++part) {
-    const int64_t column = part / 2 * 32 + part % 2 * 8;
-    const Element *from = reinterpret_cast<const Element *>(panel) +
-                          plain_panels::placeOf(dtypeOf<Element>, column);
-    __m256 sum[rows][2];
-    for (int row = 0; row < rows; ++row)
-      sum[row][0] = sum[row][1] = _mm256_setzero_ps();
-    const float *factor = a.data;
-    for (int64_t k = 0; k < form.depth; ++k) {
-      __m256 weights[2];
-      if constexpr (std::is_same_v<Element, float>) {
-        weights[0] = _mm256_load_ps(from);
-        weights[1] = _mm256_load_ps(from + 16);
-      } else {
-        __m256i words =
-            _mm256_load_si256(reinterpret_cast<const __m256i *>(from));
-        weights[0] = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
-        weights[1] = _mm256_castsi256_ps(_mm256_and_si256(words, high));
-      }
-      for (int row = 0; row < rows; ++row) {
-        __m256 x = _mm256_set1_ps(factor[row * a.rowStride]);
-        for (int v = 0; v < 2; ++v)
-          sum[row][v] = _mm256_fmadd_ps(x, weights[v], sum[row][v]);
-      }
-      from += rowPanelColumns;
-      factor += a.colStride;
+  constexpr int64_t width = plain_panels::partColumns(RowUnit::Avx2);
+  constexpr int allParts = rowPanelColumns / width,
+                parts = rows == 1 ? allParts : 1, allPairs = width / 16,
+                pairs = rows > 3 ? 1 : allPairs;
+  for (int part = 0; part < allParts; part += parts)
+    for (int pair = 0; pair < allPairs; pair += pairs) {
+      __m256 sum[rows][parts][pairs][2] = {};
+      addLines(a,
+               reinterpret_cast<const Element *>(panel) +
+                   part * width * form.depth +
+                   plain_panels::placeOf(dtypeOf<Element>, 8 * pair),
+               width * form.depth, form.depth, sum);
+#pragma unroll
+      for (int row = 0; row < rows; ++row)
+#pragma unroll
+        for (int i = 0; i < parts; ++i)
+#pragma unroll
+          for (int j = 0; j < pairs; ++j)
+#pragma unroll
+            for (int v = 0; v < 2; ++v)
+              _mm256_storeu_ps(sums + row * rowPanelColumns +
+                                   (part + i) * width + 8 * (pair + j) + 16 * v,
+                               sum[row][i][j][v]);
     }
-    for (int row = 0; row < rows; ++row)
-      for (int v = 0; v < 2; ++v)
-        _mm256_storeu_ps(sums + row * rowPanelColumns + column + 16 * v,
-                         sum[row][v]);
-  }
 }
 
 template <class Element> PanelFunction functionOf(RowUnit unit, int64_t rows) {
@@ -128,8 +165,8 @@ __mmask16 lanesOf(int64_t columns, int v) {
 
 template <int rows>
 __attribute__((target("avx512f"))) void
-multiplyRowsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
-                    int64_t depth, int64_t columns, float *sums) {
+multiplyRowsInPlace16(const PanelRows &a, const float *matrix, int64_t stride,
+                      int64_t depth, int64_t columns, float *sums) {
   constexpr int vectors = rowPanelColumns / 16;
   constexpr int64_t rowsAhead = 16;
   __mmask16 lanes[vectors];
@@ -163,8 +200,9 @@ multiplyRowsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
 
 template <int rows>
 __attribute__((target("avx512f"))) void
-multiplyColumnsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
-                       int64_t depth, int64_t columns, float *sums) {
+multiplyColumnsInPlace16(const PanelRows &a, const float *matrix,
+                         int64_t stride, int64_t depth, int64_t columns,
+                         float *sums) {
   constexpr int64_t columnsAhead = 16;
   for (int64_t column = 0; column < columns; ++column, matrix += stride) {
     __m512 sum[rows];
@@ -186,24 +224,139 @@ multiplyColumnsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
   }
 }
 
-} // namespace
-
-columns_in_place::Function columns_in_place::ofRows(int64_t rows) {
-  static constexpr Function functions[] = {
-      multiplyRowsInPlace<1>, multiplyRowsInPlace<2>, multiplyRowsInPlace<3>,
-      multiplyRowsInPlace<4>};
-  static_assert(std::size(functions) == maxPanelRows);
-  return functions[rows - 1];
+/// Lanes of a vector of AVX2: the first ones of `count`.
+__attribute__((target("avx2"))) inline __m256i firstLanes(int64_t count) {
+  return _mm256_cmpgt_epi32(
+      _mm256_set1_epi32(static_cast<int>(std::clamp<int64_t>(count, 0, 8))),
+      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-columns_in_place::Function columns_in_place::ofColumns(int64_t rows) {
-  return rows == 1 ? multiplyColumnsInPlace<1> : multiplyColumnsInPlace<2>;
+/// Columns of `vectors` vectors, whose sums the registers hold, or fewer
+/// columns if not `isWhole`: masked loads are slower.
+template <int rows, int vectors, bool isWhole>
+__attribute__((target("avx2,fma"))) inline void
+sumRowsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
+               int64_t depth, int64_t columns, float *sums) {
+  __m256i lanes[vectors];
+  __m256 sum[rows][vectors];
+#pragma unroll
+  for (int v = 0; v < vectors; ++v)
+    lanes[v] = firstLanes(columns - 8 * v);
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int v = 0; v < vectors; ++v)
+      sum[row][v] = _mm256_setzero_ps();
+  const float *factor = a.data;
+  for (int64_t k = 0; k < depth; ++k) {
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      const __m256 b = isWhole ? _mm256_loadu_ps(matrix + 8 * v)
+                               : _mm256_maskload_ps(matrix + 8 * v, lanes[v]);
+#pragma unroll
+      for (int row = 0; row < rows; ++row)
+        sum[row][v] = _mm256_fmadd_ps(_mm256_set1_ps(factor[row * a.rowStride]),
+                                      b, sum[row][v]);
+    }
+    matrix += stride;
+    factor += a.colStride;
+  }
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int v = 0; v < vectors; ++v)
+      _mm256_storeu_ps(sums + row * rowPanelColumns + 8 * v, sum[row][v]);
+}
+
+template <int rows>
+__attribute__((target("avx2,fma"))) void
+multiplyRowsInPlace8(const PanelRows &a, const float *matrix, int64_t stride,
+                     int64_t depth, int64_t columns, float *sums) {
+  constexpr int vectors = rows == 1 ? 8 : rows == 2 ? 4 : 2;
+  for (int64_t first = 0; first < columns; first += 8 * vectors)
+    if (const int64_t left = columns - first; left < 8 * vectors)
+      sumRowsInPlace<rows, vectors, false>(a, matrix + first, stride, depth,
+                                           left, sums + first);
+    else
+      sumRowsInPlace<rows, vectors, true>(a, matrix + first, stride, depth,
+                                          left, sums + first);
+}
+
+/// The sum of 16 lanes, in two registers, as _mm512_reduce_add_ps gives it.
+__attribute__((target("avx2"))) inline float sumPairwise(__m256 low,
+                                                         __m256 high) {
+  const __m256 eight = _mm256_add_ps(low, high);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight),
+                                 _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+template <int rows>
+__attribute__((target("avx2,fma"))) void
+multiplyColumnsInPlace8(const PanelRows &a, const float *matrix, int64_t stride,
+                        int64_t depth, int64_t columns, float *sums) {
+  for (int64_t column = 0; column < columns; ++column, matrix += stride) {
+    __m256 sum[rows][2];
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      sum[row][0] = sum[row][1] = _mm256_setzero_ps();
+    int64_t k = 0;
+    for (; k + 16 <= depth; k += 16)
+#pragma unroll
+      for (int row = 0; row < rows; ++row)
+#pragma unroll
+        for (int v = 0; v < 2; ++v)
+          sum[row][v] = _mm256_fmadd_ps(
+              _mm256_loadu_ps(a.data + row * a.rowStride + k + 8 * v),
+              _mm256_loadu_ps(matrix + k + 8 * v), sum[row][v]);
+    if (k < depth)
+#pragma unroll
+      for (int v = 0; v < 2; ++v) {
+        const __m256i lanes = firstLanes(depth - k - 8 * v);
+        const __m256 b = _mm256_maskload_ps(matrix + k + 8 * v, lanes);
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+          sum[row][v] = _mm256_fmadd_ps(
+              _mm256_maskload_ps(a.data + row * a.rowStride + k + 8 * v, lanes),
+              b, sum[row][v]);
+      }
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      sums[row * rowPanelColumns + column] =
+          sumPairwise(sum[row][0], sum[row][1]);
+  }
+}
+
+} // namespace
+
+columns_in_place::Function columns_in_place::ofRows(RowUnit unit,
+                                                    int64_t rows) {
+  static constexpr Function avx512[] = {
+      multiplyRowsInPlace16<1>, multiplyRowsInPlace16<2>,
+      multiplyRowsInPlace16<3>, multiplyRowsInPlace16<4>};
+  static constexpr Function avx2[] = {
+      multiplyRowsInPlace8<1>, multiplyRowsInPlace8<2>, multiplyRowsInPlace8<3>,
+      multiplyRowsInPlace8<4>};
+  static_assert(std::size(avx512) == maxPanelRows);
+  return unit == RowUnit::Avx512 ? avx512[rows - 1] : avx2[rows - 1];
+}
+
+columns_in_place::Function columns_in_place::ofColumns(RowUnit unit,
+                                                       int64_t rows) {
+  static constexpr Function avx512[] = {multiplyColumnsInPlace16<1>,
+                                        multiplyColumnsInPlace16<2>};
+  static constexpr Function avx2[] = {multiplyColumnsInPlace8<1>,
+                                      multiplyColumnsInPlace8<2>};
+  return unit == RowUnit::Avx512 ? avx512[rows - 1] : avx2[rows - 1];
 }
 
 RowUnit cpu::rowUnit() {
-  if (checkCpuFeatures("+avx512f").ok())
-    return RowUnit::Avx512;
-  return checkCpuFeatures("+avx2,+fma").ok() ? RowUnit::Avx2 : RowUnit::None;
+  static const RowUnit unit =
+      shim::mayUse(dnnl::cpu_isa::avx512_core) ? RowUnit::Avx512
+      : shim::mayUse(dnnl::cpu_isa::avx2)      ? RowUnit::Avx2
+                                               : RowUnit::None;
+  return unit;
 }
 
 PanelFunction plain_panels::function(RowUnit unit, uint32_t dtype,
@@ -212,8 +365,10 @@ PanelFunction plain_panels::function(RowUnit unit, uint32_t dtype,
                               : functionOf<float>(unit, rows);
 }
 #else
-columns_in_place::Function columns_in_place::ofRows(int64_t) { return nullptr; }
-columns_in_place::Function columns_in_place::ofColumns(int64_t) {
+columns_in_place::Function columns_in_place::ofRows(RowUnit, int64_t) {
+  return nullptr;
+}
+columns_in_place::Function columns_in_place::ofColumns(RowUnit, int64_t) {
   return nullptr;
 }
 RowUnit cpu::rowUnit() { return RowUnit::None; }

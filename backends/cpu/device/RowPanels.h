@@ -50,7 +50,7 @@ struct PanelForm {
 using PanelFunction = void (*)(const PanelRows &a, const uint8_t *panel,
                                const PanelForm &form, float *sums);
 
-/// Columns of a matrix of float32 where it lies; up to 64. With AVX-512.
+/// Columns of a matrix of float32 where it lies; up to 64. `unit` is not None.
 namespace columns_in_place {
 /// The matrix begins at the first of `columns` columns. Either the elements of
 /// a row are contiguous, and `stride` is between rows, or those of a column.
@@ -58,17 +58,22 @@ using Function = void (*)(const PanelRows &a, const float *matrix,
                           int64_t stride, int64_t depth, int64_t columns,
                           float *sums);
 /// For 1 to maxPanelRows rows of A, and rows of the matrix that are contiguous.
-Function ofRows(int64_t rows);
+Function ofRows(RowUnit unit, int64_t rows);
 /// For 1 or 2 rows of A that are contiguous, and columns that are, too. A sum
 /// is one of 16 lanes, which are added pairwise.
-Function ofColumns(int64_t rows);
+Function ofColumns(RowUnit unit, int64_t rows);
 } // namespace columns_in_place
 
-/// Panels of float32 or bf16: for each k the weights of 64 columns.
+/// Panels of float32 or bf16. They have parts, one after the other: for each k
+/// the weights of some columns.
 namespace plain_panels {
+/// The columns of a part.
+constexpr int64_t partColumns(RowUnit unit) {
+  return unit == RowUnit::Avx2 ? rowPanelColumns / 2 : rowPanelColumns;
+}
 /// For 1 to maxPanelRows rows; `unit` is not None.
 PanelFunction function(RowUnit unit, uint32_t dtype, int64_t rows);
-/// The place of column `column` of a panel among the 64 weights of one k. Two
+/// The place of column `column` of a part among the weights of one k. Two
 /// columns of bf16, 16 apart, are the halves of one word.
 constexpr int64_t placeOf(uint32_t dtype, int64_t column) {
   return dtype == SINTER_BF16

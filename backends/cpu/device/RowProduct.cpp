@@ -250,7 +250,9 @@ public:
     return shape.b.col == 1 ||
            (shape.b.row == 1 && shape.a.col == 1 && shape.m <= 2);
   }
-  using RowProductCall::RowProductCall;
+  InPlaceRowProduct(const sinter_command &command, const MatmulShape &shape,
+                    RowUnit unit)
+      : RowProductCall(command, shape), unit_(unit) {}
 
 protected:
   int64_t panelBytes() const override {
@@ -265,21 +267,26 @@ protected:
     const auto *b =
         static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]) +
         shape_.batchOffset(shape_.b, batch) + first * shape_.b.col;
-    const auto multiply = areColumns ? columns_in_place::ofColumns(count)
-                                     : columns_in_place::ofRows(count);
+    const auto multiply = areColumns ? columns_in_place::ofColumns(unit_, count)
+                                     : columns_in_place::ofRows(unit_, count);
     multiply(rows, b, areColumns ? shape_.b.col : shape_.b.row, shape_.k,
              std::min(rowPanelColumns, shape_.n - first), sums);
   }
+
+private:
+  const RowUnit unit_;
 };
 
 template <class Element>
-void packPlain(const MatmulShape &shape, uint32_t dtype, const Element *b,
-               uint8_t *bytes) {
+void packPlain(const MatmulShape &shape, RowUnit unit, uint32_t dtype,
+               const Element *b, uint8_t *bytes) {
   auto *to = reinterpret_cast<Element *>(bytes);
-  for (int64_t panel = 0; panel < panelsOf(shape.n); ++panel)
-    for (int64_t k = 0; k < shape.k; ++k, to += rowPanelColumns)
-      for (int64_t i = 0; i < rowPanelColumns; ++i) {
-        const int64_t column = panel * rowPanelColumns + i;
+  const int64_t columns = panelsOf(shape.n) * rowPanelColumns,
+                width = plain_panels::partColumns(unit);
+  for (int64_t first = 0; first < columns; first += width)
+    for (int64_t k = 0; k < shape.k; ++k, to += width)
+      for (int64_t i = 0; i < width; ++i) {
+        const int64_t column = first + i;
         to[plain_panels::placeOf(dtype, i)] =
             column < shape.n ? b[k * shape.b.row + column * shape.b.col]
                              : Element();
@@ -321,20 +328,21 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
           ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
           : nullptr;
   const RowUnit unit = rowUnit();
-  if (!b && isFloat && unit == RowUnit::Avx512 &&
-      InPlaceRowProduct::fits(shape))
+  if (unit == RowUnit::None)
+    return std::unique_ptr<LibraryCall>();
+  if (!b && isFloat && InPlaceRowProduct::fits(shape))
     return std::unique_ptr<LibraryCall>(
-        std::make_unique<InPlaceRowProduct>(command, shape));
-  if (!b || unit == RowUnit::None)
+        std::make_unique<InPlaceRowProduct>(command, shape, unit));
+  if (!b)
     return std::unique_ptr<LibraryCall>();
   const int64_t bytes = rowPanelColumns * shape.k * elementBytes(params.dtype);
   PackedBytes packed = context.packed.make(
       static_cast<uint64_t>(panelsOf(shape.n) * bytes), [&](uint8_t *to) {
         if (isFloat)
-          packPlain(shape, params.dtype, b, to);
+          packPlain(shape, unit, params.dtype, b, to);
         else
-          packPlain(shape, params.dtype, reinterpret_cast<const Bfloat *>(b),
-                    to);
+          packPlain(shape, unit, params.dtype,
+                    reinterpret_cast<const Bfloat *>(b), to);
       });
   return makeCall(command, shape,
                   {std::move(packed),
