@@ -208,57 +208,88 @@ __attribute__((target("avx512f"))) void multiply16(const FloatTile &tile,
           static_cast<__mmask16>(mask >> lineColumns * i), sum[row][i]);
 }
 
-/// The same for AVX2. `part` has the highest bit set in each column that the
-/// tile has.
-template <int rows>
-__attribute__((target("avx2,fma"))) inline void
-applyPostOp(const TilePostOp &step, const __m256i (&part)[2],
-            __m256 (&sum)[rows][2]) {
+/// The 16 columns of a tile of AVX2, or fewer. Masked loads and stores are
+/// slow: a store takes tens of cycles on some CPUs.
+struct Columns8 {
+  bool isWhole;
+  __m256i part[2]; // the highest bit is set in each column that the tile has
+
+  __attribute__((target("avx2"))) explicit Columns8(int64_t columns)
+      : isWhole(columns == lineColumns) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                  count = _mm256_set1_epi32(static_cast<int>(columns));
+    part[0] = _mm256_cmpgt_epi32(count, lane);
+    part[1] =
+        _mm256_cmpgt_epi32(count, _mm256_add_epi32(lane, _mm256_set1_epi32(8)));
+  }
+  __attribute__((target("avx2"), always_inline)) __m256 load(const float *row,
+                                                             int half) const {
+    return isWhole ? _mm256_loadu_ps(row + 8 * half)
+                   : _mm256_maskload_ps(row + 8 * half, part[half]);
+  }
+  __attribute__((target("avx2"), always_inline)) void
+  store(float *row, int half, __m256 x) const {
+    if (isWhole)
+      _mm256_storeu_ps(row + 8 * half, x);
+    else
+      _mm256_maskstore_ps(row + 8 * half, part[half], x);
+  }
+};
+
+/// The same for AVX2.
+template <int rows, int halves>
+__attribute__((target("avx2,fma"), always_inline)) inline void
+applyPostOp(const TilePostOp &step, const Columns8 &columns,
+            __m256 (&sum)[rows][halves]) {
   const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
   const __m256 alpha = _mm256_set1_ps(step.op.alpha),
                beta = _mm256_set1_ps(step.op.beta);
-  auto forEach = [&](auto function) __attribute__((target("avx2,fma"))) {
+  auto forEach = [&](auto function)
+                     __attribute__((target("avx2,fma"), always_inline)) {
 #pragma unroll
-    for (int row = 0; row < rows; ++row)
+                       for (int row = 0; row < rows; ++row)
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        sum[row][half] = function(sum[row][half], row, half);
-  };
+                         for (int half = 0; half < halves; ++half)
+                           sum[row][half] = function(sum[row][half], row, half);
+                     };
   // x, or `other` where `isOther`.
   auto select = [](__m256 x, __m256 other, __m256 isOther)
-                    __attribute__((target("avx2,fma"))) {
+                    __attribute__((target("avx2,fma"), always_inline)) {
                       return _mm256_blendv_ps(x, other, isOther);
                     };
   switch (step.op.kind) {
   case SINTER_POST_BIAS:
   case SINTER_POST_ADD:
     if (step.colStride == 0)
-      return forEach(
-          [&](__m256 x, int row, int) __attribute__((target("avx2,fma"))) {
-            return _mm256_add_ps(
-                x, _mm256_set1_ps(step.operand[row * step.rowStride]));
-          });
-    return forEach([&](__m256 x, int row,
-                       int half) __attribute__((target("avx2,fma"))) {
+      return forEach([&](__m256 x, int row, int) __attribute__((
+                         target("avx2,fma"), always_inline)) {
+        return _mm256_add_ps(
+            x, _mm256_set1_ps(step.operand[row * step.rowStride]));
+      });
+    return forEach([&](__m256 x, int row, int half) __attribute__((
+                       target("avx2,fma"), always_inline)) {
       return _mm256_add_ps(
-          x, _mm256_maskload_ps(step.operand + row * step.rowStride + 8 * half,
-                                part[half]));
+          x, columns.load(step.operand + row * step.rowStride, half));
     });
   case SINTER_POST_RELU: // NaN stays NaN
-    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+    return forEach([&](__m256 x, int,
+                       int) __attribute__((target("avx2,fma"), always_inline)) {
       return _mm256_andnot_ps(_mm256_cmp_ps(x, zero, _CMP_LE_OQ), x);
     });
   case SINTER_POST_CLIP:
-    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+    return forEach([&](__m256 x, int,
+                       int) __attribute__((target("avx2,fma"), always_inline)) {
       x = select(x, alpha, _mm256_cmp_ps(x, alpha, _CMP_LE_OQ));
       return select(x, beta, _mm256_cmp_ps(x, beta, _CMP_GT_OQ));
     });
   case SINTER_POST_SCALE:
-    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
-      return _mm256_mul_ps(x, alpha);
-    });
+    return forEach([&](__m256 x, int, int)
+                       __attribute__((target("avx2,fma"), always_inline)) {
+                         return _mm256_mul_ps(x, alpha);
+                       });
   default: // SINTER_POST_HARD_SWISH
-    return forEach([&](__m256 x, int, int) __attribute__((target("avx2,fma"))) {
+    return forEach([&](__m256 x, int,
+                       int) __attribute__((target("avx2,fma"), always_inline)) {
       const __m256 gate =
           _mm256_fmadd_ps(x, _mm256_set1_ps(1.0F / 6.0F), _mm256_set1_ps(0.5F));
       const __m256 high =
@@ -280,71 +311,70 @@ private:
   const float *column_;
 };
 
-template <int rows, class Rows>
+/// Tiles of `halves` halves of a line. `bStride`: that of the panel, a constant
+/// if possible. The loop is unrolled `unrolled` times.
+template <int rows, int halves, int unrolled, class Rows, class Stride>
 __attribute__((target("avx2,fma"))) inline void
-multiply8(const FloatTile &tile, Rows a, PanelFetch &fetch) {
+multiply8(const FloatTile &tile, Rows a, Stride bStride, PanelFetch &fetch) {
   fetchResult<1>(tile, rows);
-  __m256 running[rows][2];
+  __m256 sum[rows][halves];
 #pragma unroll
   for (int row = 0; row < rows; ++row)
-    running[row][0] = running[row][1] = _mm256_setzero_ps();
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      sum[row][half] = _mm256_setzero_ps();
   const float *b = tile.panel;
-  const int64_t bStride = tile.panelStride, depth = tile.depth;
+  const int64_t depth = tile.depth;
   for (int64_t k = 0; k < depth; k += fetchDepth)
     fetch.step();
+#pragma unroll unrolled
   for (int64_t k = 0; k < depth; ++k, b += bStride, a.step()) {
-    const __m256 low = _mm256_loadu_ps(b), high = _mm256_loadu_ps(b + 8);
+    __m256 line[halves];
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      line[half] = _mm256_loadu_ps(b + 8 * half);
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
       const __m256 x = _mm256_set1_ps(a[row]);
-      running[row][0] = _mm256_fmadd_ps(x, low, running[row][0]);
-      running[row][1] = _mm256_fmadd_ps(x, high, running[row][1]);
+#pragma unroll
+      for (int half = 0; half < halves; ++half)
+        sum[row][half] = _mm256_fmadd_ps(x, line[half], sum[row][half]);
     }
   }
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                columns = _mm256_set1_epi32(static_cast<int>(tile.columns));
-  const __m256i part[2] = {
-      _mm256_cmpgt_epi32(columns, lane),
-      _mm256_cmpgt_epi32(columns,
-                         _mm256_add_epi32(lane, _mm256_set1_epi32(8)))};
-  // Of its own: what others are given the address of is not kept in registers.
-  __m256 sum[rows][2];
-#pragma unroll
-  for (int row = 0; row < rows; ++row)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      sum[row][half] = running[row][half];
+  const Columns8 columns(tile.columns);
+  float *const result = tile.result;
+  const int64_t resultStride = tile.resultStride;
   if (tile.adds)
 #pragma unroll
     for (int row = 0; row < rows; ++row)
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
+      for (int half = 0; half < halves; ++half)
         sum[row][half] = _mm256_add_ps(
-            _mm256_maskload_ps(tile.result + row * tile.resultStride + 8 * half,
-                               part[half]),
-            sum[row][half]);
+            columns.load(result + row * resultStride, half), sum[row][half]);
   for (size_t i = 0; i < tile.numPostOps; ++i)
-    applyPostOp<rows>(tile.postOps[i], part, sum);
-  // A masked store takes tens of cycles on some CPUs.
-  const bool isWhole = tile.columns == lineColumns;
+    applyPostOp<rows, halves>(tile.postOps[i], columns, sum);
 #pragma unroll
   for (int row = 0; row < rows; ++row)
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float *to = tile.result + row * tile.resultStride + 8 * half;
-      if (isWhole)
-        _mm256_storeu_ps(to, sum[row][half]);
-      else
-        _mm256_maskstore_ps(to, part[half], sum[row][half]);
-    }
+    for (int half = 0; half < halves; ++half)
+      columns.store(result + row * resultStride, half, sum[row][half]);
 }
-template <int rows>
+
+template <int rows, int halves>
 __attribute__((target("avx2,fma"))) void multiplyRows8(const FloatTile &tile,
                                                        PanelFetch &fetch) {
-  if (tile.isInterleaved)
-    multiply8<rows>(tile, RowColumns<rows>(tile.a), fetch);
+  // Where another thread shares the core, it decodes half as many instructions:
+  // fewer of them for each multiply-add. Any more repetitions spill registers.
+  if (!tile.isInterleaved)
+    multiply8<rows, halves, 1>(tile, RowPointers<rows>(tile.a, tile.aStride),
+                               tile.panelStride, fetch);
+  else if (tile.panelStride != lineColumns)
+    multiply8<rows, halves, 1>(tile, RowColumns<rows>(tile.a), tile.panelStride,
+                               fetch);
   else
-    multiply8<rows>(tile, RowPointers<rows>(tile.a, tile.aStride), fetch);
+    multiply8<rows, halves, 4>(tile, RowColumns<rows>(tile.a),
+                               std::integral_constant<int64_t, lineColumns>(),
+                               fetch);
 }
 
 using TileFunction = void (*)(const FloatTile &tile, PanelFetch &fetch);
@@ -355,10 +385,10 @@ constexpr std::array<TileFunction, sizeof...(row)>
 tiles16(std::integer_sequence<int, row...>) {
   return {multiply16<lines, row + 1>...};
 }
-template <int... row>
+template <int halves, int... row>
 constexpr std::array<TileFunction, sizeof...(row)>
 tiles8(std::integer_sequence<int, row...>) {
-  return {multiplyRows8<row + 1>...};
+  return {multiplyRows8<row + 1, halves>...};
 }
 
 /// Columns `k` to `k` + 3 of rows8 rows.
@@ -414,7 +444,10 @@ void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
 
 void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
                                PanelFetch &fetch) {
-  static constexpr auto of8 = tiles8(std::make_integer_sequence<int, rows8>());
+  static constexpr auto half =
+      tiles8<1>(std::make_integer_sequence<int, rows8>());
+  static constexpr auto whole =
+      tiles8<2>(std::make_integer_sequence<int, rows8>());
   static constexpr auto one =
       tiles16<1>(std::make_integer_sequence<int, rows16[0]>());
   static constexpr auto two =
@@ -424,8 +457,10 @@ void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
   static constexpr auto four =
       tiles16<4>(std::make_integer_sequence<int, rows16[3]>());
   const auto index = static_cast<size_t>(tile.rows - 1);
-  unit == FloatUnit::Fma8           ? of8[index](tile, fetch)
-  : tile.columns <= lineColumns     ? one[index](tile, fetch)
+  if (unit == FloatUnit::Fma8)
+    return 2 * tile.columns <= lineColumns ? half[index](tile, fetch)
+                                           : whole[index](tile, fetch);
+  tile.columns <= lineColumns       ? one[index](tile, fetch)
   : tile.columns <= 2 * lineColumns ? two[index](tile, fetch)
   : tile.columns <= 3 * lineColumns ? three[index](tile, fetch)
                                     : four[index](tile, fetch);

@@ -49,7 +49,7 @@ constexpr int64_t fewRows = 28;
 constexpr double grainFlops = 4e6;
 /// The fewest panels for which a chunk of A is copied, and for which its rows
 /// are interleaved.
-constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 4;
+constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2;
 /// Threads get so many tasks each, so that one that is slow does fewer of them,
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
