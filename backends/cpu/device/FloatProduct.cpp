@@ -139,13 +139,13 @@ public:
   }
 
 private:
-  /// The rows of a chunk. If B is small, rows of the result stay in the cache
-  /// from panel to panel, too.
+  /// The rows of a chunk. If B is small, rows of the result, and of an operand
+  /// that is added to them, stay in the cache from panel to panel, too.
   static int64_t chunkRows(const MatmulShape &shape, const Partition &depths) {
     const int64_t depth = depths.largest(),
                   elements = chunkElements(floatUnit());
     const bool isSmall = depth * shape.n <= elements / 2;
-    return elements / (isSmall ? std::max(depth, shape.n) : depth);
+    return elements / (isSmall ? std::max(depth, 2 * shape.n) : depth);
   }
 
   /// chunks_, or smaller ones if there are few tasks, of `panels` panels each,
