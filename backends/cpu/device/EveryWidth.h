@@ -11,7 +11,7 @@
 /// core's cache, where the width matters.
 #if defined(__x86_64__)
 #define SINTER_EVERY_WIDTH                                                     \
-  __attribute__((target_clones("avx512f", "avx2", "default")))
+  __attribute__((target_clones("avx512f", "arch=x86-64-v3", "default")))
 #else
 #define SINTER_EVERY_WIDTH
 #endif

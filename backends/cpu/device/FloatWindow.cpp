@@ -112,7 +112,7 @@ public:
 
 /// Few channels are many short copies; few filters are not worth them.
 bool isWorthGathering(const ConvShape &shape) {
-  return shape.channels >= 16 && shape.filters >= 64;
+  return shape.channels >= 16 && shape.filters >= 32;
 }
 
 } // namespace
