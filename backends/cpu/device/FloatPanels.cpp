@@ -48,6 +48,13 @@ int64_t sinter::cpu::tileColumns(FloatUnit unit) {
   return unit == FloatUnit::Fma8 ? lineColumns : maxPanelColumns;
 }
 
+/// The k that a tile of AVX-512 multiplies between two steps of a fetch.
+static constexpr int64_t fetchDepth = 8;
+
+int64_t sinter::cpu::fetchSteps(FloatUnit unit, int64_t depth) {
+  return unit == FloatUnit::Fma8 ? 1 : (depth + fetchDepth - 1) / fetchDepth;
+}
+
 int64_t sinter::cpu::tileRows(FloatUnit unit, int64_t columns) {
   return unit == FloatUnit::Fma8 ? rows8 : rows16[(columns - 1) / lineColumns];
 }
@@ -325,8 +332,7 @@ multiply8(const FloatTile &tile, Rows a, Stride bStride, PanelFetch &fetch) {
       sum[row][half] = _mm256_setzero_ps();
   const float *b = tile.panel;
   const int64_t depth = tile.depth;
-  for (int64_t k = 0; k < depth; k += fetchDepth)
-    fetch.step();
+  fetch.step();
 #pragma unroll unrolled
   for (int64_t k = 0; k < depth; ++k, b += bStride, a.step()) {
     __m256 line[halves];

@@ -83,9 +83,10 @@ void interleaveRows(const float *const *rows, int64_t count, int64_t depth,
 /// `colStride` apart.
 void interleaveRows(const float *a, int64_t rowStride, int64_t colStride,
                     int64_t count, int64_t depth, float *to);
-/// The k that are multiplied between two steps of a fetch.
-inline constexpr int64_t fetchDepth = 8;
-/// Takes a step of `fetch` every fetchDepth k.
+/// The steps that a tile of depth `depth` takes of a fetch. With AVX2 it is
+/// one: instructions between the multiply-adds cost more than prefetches at
+/// once.
+int64_t fetchSteps(FloatUnit unit, int64_t depth);
 void multiplyTile(FloatUnit unit, const FloatTile &tile, PanelFetch &fetch);
 
 } // namespace sinter::cpu

@@ -22,6 +22,7 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/TileRegisters.h"
+#include "runtime/base/CpuId.h"
 
 #include <algorithm>
 #include <array>
@@ -38,10 +39,14 @@ namespace {
 /// reads of a panel is read again for the next tile: 96 KiB for AVX-512 stay in
 /// the cache of level 2, 24 KiB for AVX2 in that of level 1.
 constexpr int64_t maxDepth = 384;
-/// The elements of a chunk of A: half of the smallest cache of level 2 that
-/// CPUs with the unit have.
+/// The elements of a chunk of A. AVX-512: half of the smallest cache of level 2
+/// that CPUs with the unit have. AVX2: three quarters of this CPU's, as those
+/// are small: more chunks would read B more often.
 int64_t chunkElements(FloatUnit unit) {
-  return (unit == FloatUnit::Fma8 ? 64 : 128) * 1024;
+  if (unit != FloatUnit::Fma8)
+    return 128 * 1024;
+  constexpr int64_t least = 48 * 1024; // of a cache of 256 KiB
+  return std::max(least, static_cast<int64_t>(hostCpuId().l2Bytes) * 3 / 16);
 }
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
 constexpr int64_t fewRows = 28;
@@ -329,7 +334,7 @@ private:
                    next.rowStride, panels_.size(panel + 1), next.colStride,
                    sizeof(float)),
           parts.count() * tilesOf(chunk.rows, parts.largest()).count() *
-              ceilDiv(depth, fetchDepth));
+              fetchSteps(floatUnit(), depth));
     }
     for (int64_t i = 0; i < parts.count(); ++i) {
       const int64_t first = parts.begin(i), size = parts.size(i);
@@ -392,7 +397,7 @@ private:
                          chunk.a + tiles.begin(i + 1) * chunk.aStride),
                      tiles.size(i + 1), chunk.aStride, tile.depth, 1,
                      sizeof(float)),
-            ceilDiv(tile.depth, fetchDepth));
+            fetchSteps(floatUnit(), tile.depth));
       multiplyTile(floatUnit(), tile, chunk.isRead ? fetch : rows);
       if (isLast)
         finish(buffers, tile, row, column, offset);
