@@ -30,7 +30,7 @@ CpuId sinter::rt::hostCpuId() {
   id.name = cpuModelName();
   id.cpus = availableCpus();
   id.l1Bytes = cacheBytes(_SC_LEVEL1_DCACHE_SIZE);
-  id.l2Bytes = cacheBytes(_SC_LEVEL2_CACHE_SIZE);
+  id.l2Bytes = hostL2Bytes();
   id.l3Bytes = cacheBytes(_SC_LEVEL3_CACHE_SIZE);
 #if defined(__x86_64__)
   uint32_t a, b, c, d;
@@ -50,6 +50,11 @@ CpuId sinter::rt::hostCpuId() {
   }
 #endif
   return id;
+}
+
+uint64_t sinter::rt::hostL2Bytes() {
+  static const uint64_t bytes = cacheBytes(_SC_LEVEL2_CACHE_SIZE);
+  return bytes;
 }
 
 std::string CpuId::text() const {

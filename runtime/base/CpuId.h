@@ -25,8 +25,10 @@ struct CpuId {
   std::string text() const;
 };
 
-/// The CPU that the process runs on.
+/// The CPU that the process runs on. Reads files.
 CpuId hostCpuId();
+/// Its l2Bytes, which are asked for once.
+uint64_t hostL2Bytes();
 
 } // namespace sinter::rt
 

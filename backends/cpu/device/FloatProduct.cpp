@@ -46,7 +46,7 @@ int64_t chunkElements(FloatUnit unit) {
   if (unit != FloatUnit::Fma8)
     return 128 * 1024;
   constexpr int64_t least = 48 * 1024; // of a cache of 256 KiB
-  return std::max(least, static_cast<int64_t>(hostCpuId().l2Bytes) * 3 / 16);
+  return std::max(least, static_cast<int64_t>(hostL2Bytes()) * 3 / 16);
 }
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
 constexpr int64_t fewRows = 28;

@@ -20,7 +20,7 @@ namespace {
 int64_t chunkBytes() {
   constexpr int64_t least = 512 * 1024, most = 2048 * 1024;
   static const int64_t bytes =
-      std::clamp(static_cast<int64_t>(hostCpuId().l2Bytes / 2), least, most);
+      std::clamp(static_cast<int64_t>(hostL2Bytes() / 2), least, most);
   return bytes;
 }
 /// The fewest tasks of a product that has so many blocks: work for threads.

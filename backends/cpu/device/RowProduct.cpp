@@ -344,15 +344,15 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
           packPlain(shape, unit, params.dtype,
                     reinterpret_cast<const Bfloat *>(b), to);
       });
-  return makeCall(command, shape,
-                  {std::move(packed),
-                   bytes,
-                   {shape.k, 0, 0,
-                    static_cast<uint64_t>(panelsOf(shape.n) * bytes) >
-                        hostCpuId().l2Bytes / 2},
-                   functionsFor([&](int64_t rows) {
-                     return plain_panels::function(unit, params.dtype, rows);
-                   })});
+  return makeCall(
+      command, shape,
+      {std::move(packed),
+       bytes,
+       {shape.k, 0, 0,
+        static_cast<uint64_t>(panelsOf(shape.n) * bytes) > hostL2Bytes() / 2},
+       functionsFor([&](int64_t rows) {
+         return plain_panels::function(unit, params.dtype, rows);
+       })});
 }
 
 LibraryCallResult
