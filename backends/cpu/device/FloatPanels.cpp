@@ -307,32 +307,24 @@ applyPostOp(const TilePostOp &step, const Columns8 &columns,
   }
 }
 
-/// The columns of A in order, all rows of each.
-template <int count> class RowColumns {
+/// The columns of A in order, all rows of each; `stride` is between columns.
+template <int stride> class RowColumns {
 public:
   explicit RowColumns(const float *first) : column_(first) {}
   float operator[](int row) const { return column_[row]; }
-  void step() { column_ += count; }
+  void step() { column_ += stride; }
 
 private:
   const float *column_;
 };
 
-/// Tiles of `halves` halves of a line. `bStride`: that of the panel, a constant
-/// if possible. The loop is unrolled `unrolled` times.
-template <int rows, int halves, int unrolled, class Rows, class Stride>
-__attribute__((target("avx2,fma"))) inline void
-multiply8(const FloatTile &tile, Rows a, Stride bStride, PanelFetch &fetch) {
-  fetchResult<1>(tile, rows);
-  __m256 sum[rows][halves];
-#pragma unroll
-  for (int row = 0; row < rows; ++row)
-#pragma unroll
-    for (int half = 0; half < halves; ++half)
-      sum[row][half] = _mm256_setzero_ps();
-  const float *b = tile.panel;
-  const int64_t depth = tile.depth;
-  fetch.step();
+/// Adds `depth` columns of A times lines of the panel, of which `b` is the next
+/// one. `bStride`: between lines, a constant if possible. The loop is unrolled
+/// `unrolled` times.
+template <int unrolled, int rows, int halves, class Rows, class Stride>
+__attribute__((target("avx2,fma"), always_inline)) inline void
+addProducts(Rows a, const float *&b, Stride bStride, int64_t depth,
+            __m256 (&sum)[rows][halves]) {
 #pragma unroll unrolled
   for (int64_t k = 0; k < depth; ++k, b += bStride, a.step()) {
     __m256 line[halves];
@@ -347,6 +339,21 @@ multiply8(const FloatTile &tile, Rows a, Stride bStride, PanelFetch &fetch) {
         sum[row][half] = _mm256_fmadd_ps(x, line[half], sum[row][half]);
     }
   }
+}
+
+/// Tiles of `halves` halves of a line. `add` adds all products to the sums.
+template <int rows, int halves, class Add>
+__attribute__((target("avx2,fma"), always_inline)) inline void
+multiply8(const FloatTile &tile, PanelFetch &fetch, Add add) {
+  fetchResult<1>(tile, rows);
+  __m256 sum[rows][halves];
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      sum[row][half] = _mm256_setzero_ps();
+  fetch.step();
+  add(tile.panel, sum);
   const Columns8 columns(tile.columns);
   float *const result = tile.result;
   const int64_t resultStride = tile.resultStride;
@@ -371,16 +378,41 @@ __attribute__((target("avx2,fma"))) void multiplyRows8(const FloatTile &tile,
                                                        PanelFetch &fetch) {
   // Where another thread shares the core, it decodes half as many instructions:
   // fewer of them for each multiply-add. Any more repetitions spill registers.
-  if (!tile.isInterleaved)
-    multiply8<rows, halves, 1>(tile, RowPointers<rows>(tile.a, tile.aStride),
-                               tile.panelStride, fetch);
+  constexpr int unrolled = 4;
+  constexpr std::integral_constant<int64_t, lineColumns> line;
+  using Sums = __m256[rows][halves];
+  if (!tile.gathered.empty())
+    multiply8<rows, halves>(
+        tile, fetch,
+        [&](const float *b, Sums &sum)
+            __attribute__((target("avx2,fma"), always_inline)) {
+              for (const GatheredColumns &columns : tile.gathered)
+                addProducts<unrolled>(
+                    RowColumns<gatheredStride>(tile.a + columns.first), b, line,
+                    columns.count, sum);
+            });
+  else if (!tile.isInterleaved)
+    multiply8<rows, halves>(
+        tile, fetch,
+        [&](const float *b, Sums &sum)
+            __attribute__((target("avx2,fma"), always_inline)) {
+              addProducts<1>(RowPointers<rows>(tile.a, tile.aStride), b,
+                             tile.panelStride, tile.depth, sum);
+            });
   else if (tile.panelStride != lineColumns)
-    multiply8<rows, halves, 1>(tile, RowColumns<rows>(tile.a), tile.panelStride,
-                               fetch);
+    multiply8<rows, halves>(tile, fetch,
+                            [&](const float *b, Sums &sum) __attribute__((
+                                target("avx2,fma"), always_inline)) {
+                              addProducts<1>(RowColumns<rows>(tile.a), b,
+                                             tile.panelStride, tile.depth, sum);
+                            });
   else
-    multiply8<rows, halves, 4>(tile, RowColumns<rows>(tile.a),
-                               std::integral_constant<int64_t, lineColumns>(),
-                               fetch);
+    multiply8<rows, halves>(tile, fetch,
+                            [&](const float *b, Sums &sum) __attribute__((
+                                target("avx2,fma"), always_inline)) {
+                              addProducts<unrolled>(RowColumns<rows>(tile.a), b,
+                                                    line, tile.depth, sum);
+                            });
 }
 
 using TileFunction = void (*)(const FloatTile &tile, PanelFetch &fetch);
@@ -416,10 +448,38 @@ inline void interleaveFour(const float *const *rows, int64_t k, float *to) {
   }
 }
 
-} // namespace
+/// Columns `k` to `k` + 7 of 8 rows.
+__attribute__((target("avx2"))) inline void
+gatherEight(const float *const *rows, int64_t k, float *to) {
+  static_assert(gatheredStride == 8);
+  __m256 r[8], t[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    r[i] = _mm256_loadu_ps(rows[i] + k);
+#pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  // r[4 q + p] has columns p and p + 4 of rows 4 q to 4 q + 3.
+#pragma unroll
+  for (int i = 0; i < 8; i += 4)
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);
+      r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);
+    }
+#pragma unroll
+  for (int p = 0; p < 4; ++p) {
+    _mm256_storeu_ps(to + 8 * p, _mm256_permute2f128_ps(r[p], r[4 + p], 0x20));
+    _mm256_storeu_ps(to + 8 * (p + 4),
+                     _mm256_permute2f128_ps(r[p], r[4 + p], 0x31));
+  }
+}
 
-void sinter::cpu::interleaveRows(const float *const *rows, int64_t count,
-                                 int64_t depth, float *to) {
+/// interleaveRows() of contiguous rows.
+void interleaveLines(const float *const *rows, int64_t count, int64_t depth,
+                     float *to) {
   int64_t k = 0;
   if (count == rows8)
     for (; k + 4 <= depth; k += 4)
@@ -429,6 +489,18 @@ void sinter::cpu::interleaveRows(const float *const *rows, int64_t count,
       to[k * count + row] = rows[row][k];
 }
 
+} // namespace
+
+void sinter::cpu::gatherRows(const float *const *rows, int64_t depth,
+                             float *to) {
+  int64_t k = 0;
+  for (; k + 8 <= depth; k += 8)
+    gatherEight(rows, k, to + k * gatheredStride);
+  for (; k < depth; ++k)
+    for (int64_t row = 0; row < gatheredStride; ++row)
+      to[k * gatheredStride + row] = rows[row][k];
+}
+
 void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
                                  int64_t colStride, int64_t count,
                                  int64_t depth, float *to) {
@@ -436,7 +508,7 @@ void sinter::cpu::interleaveRows(const float *a, int64_t rowStride,
     std::array<const float *, rows8> rows;
     for (int64_t row = 0; row < count; ++row)
       rows[static_cast<size_t>(row)] = a + row * rowStride;
-    return interleaveRows(rows.data(), count, depth, to);
+    return interleaveLines(rows.data(), count, depth, to);
   }
   if (count == rows8 && rowStride == 1) {
     for (int64_t k = 0; k < depth; ++k)
@@ -472,8 +544,7 @@ void sinter::cpu::multiplyTile(FloatUnit unit, const FloatTile &tile,
                                     : four[index](tile, fetch);
 }
 #else
-void sinter::cpu::interleaveRows(const float *const *, int64_t, int64_t,
-                                 float *) {}
+void sinter::cpu::gatherRows(const float *const *, int64_t, float *) {}
 void sinter::cpu::interleaveRows(const float *, int64_t, int64_t, int64_t,
                                  int64_t, float *) {}
 void sinter::cpu::multiplyTile(FloatUnit, const FloatTile &, PanelFetch &) {}

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace sinter::cpu {
 
@@ -58,11 +59,23 @@ struct TilePostOp {
 /// Whether a tile takes post-ops of this kind.
 bool isTilePostOp(uint32_t kind);
 
+/// Some columns of A of a tile that was gathered.
+struct GatheredColumns {
+  int64_t first; // where the first one is
+  int64_t count;
+};
+/// Gathered columns are so many elements apart; at least the rows of a tile of
+/// AVX2.
+inline constexpr int64_t gatheredStride = 8;
+
 /// Strides in elements.
 struct FloatTile {
   const float *a; // row r begins at a + r * aStride and is contiguous
   int64_t aStride;
-  bool isInterleaved;  // instead, column k of A is at a + k * rows; AVX2 only
+  bool isInterleaved; // instead, column k of A is at a + k * rows; AVX2 only
+  /// If not empty, and not interleaved, the columns of A in order: the first
+  /// one of each group is at a + first. AVX2 only.
+  std::span<const GatheredColumns> gathered;
   int64_t rows, depth; // at least 1; rows at most tileRows()
   const float *panel;  // row k begins at panel + k * panelStride; whole lines
   int64_t panelStride;
@@ -76,13 +89,12 @@ struct FloatTile {
 /// The most rows of a tile of AVX2.
 inline constexpr int64_t mostInterleavedRows = 6;
 /// Copies `count` rows of A, of `depth` elements each, column by column: AVX2
-/// reads them as one stream.
-void interleaveRows(const float *const *rows, int64_t count, int64_t depth,
-                    float *to);
-/// The same for rows that begin `rowStride` elements apart, whose elements are
-/// `colStride` apart.
+/// reads them as one stream. Rows begin `rowStride` elements apart, their
+/// elements are `colStride` apart.
 void interleaveRows(const float *a, int64_t rowStride, int64_t colStride,
                     int64_t count, int64_t depth, float *to);
+/// Copies gatheredStride rows of `depth` contiguous elements in the same way.
+void gatherRows(const float *const *rows, int64_t depth, float *to);
 /// The steps that a tile of depth `depth` takes of a fetch. With AVX2 it is
 /// one: instructions between the multiply-adds cost more than prefetches at
 /// once.

@@ -173,6 +173,10 @@ private:
     int64_t aStride;
     const float *b; // at its first k
     bool isRead;    // A is in the cache
+    /// Of tiles of gathered rows that are shared, and of all others.
+    std::array<GatheredColumns, RowSource::mostGroups> shared;
+    size_t numShared;
+    GatheredColumns whole;
   };
 
   /// Some columns of B for a stretch of the depth; strides in elements.
@@ -256,7 +260,12 @@ private:
                : 0;
   }
   int64_t copyBytes() const {
-    return copiesA_ ? alignUp(4 * chunks_.largest() * depths_.largest()) : 0;
+    const int64_t rows = chunks_.largest();
+    return copiesA_ ? alignUp(4 * depths_.largest() *
+                              (source_ ? gatheredStride *
+                                             tilesOf(rows, lineColumns).count()
+                                       : rows))
+                    : 0;
   }
 
   void runTasks(void *const *buffers, const Partition &chunks, int64_t begin,
@@ -296,17 +305,19 @@ private:
     chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
     if (!copiesA_)
       return chunk;
-    if (interleavesA_) {
+    if (source_) {
       const Partition tiles = tilesOf(chunk.rows, lineColumns);
-      for (int64_t i = 0; i < tiles.count(); ++i) {
-        float *to = copy + tiles.begin(i) * depth;
-        if (source_)
-          source_->interleave(a, chunk.row + tiles.begin(i), tiles.size(i), k,
-                              depth, to);
-        else
-          interleaveRows(chunk.a + tiles.begin(i) * shape_.a.row, shape_.a.row,
-                         shape_.a.col, tiles.size(i), depth, to);
-      }
+      for (int64_t i = 0; i < tiles.count(); ++i)
+        source_->gather(a, chunk.row + tiles.begin(i), tiles.size(i), k, depth,
+                        copy + i * gatheredStride * depth);
+      chunk.numShared = source_->groupsOf(k, depth, chunk.shared);
+      chunk.whole = {0, depth};
+    } else if (interleavesA_) {
+      const Partition tiles = tilesOf(chunk.rows, lineColumns);
+      for (int64_t i = 0; i < tiles.count(); ++i)
+        interleaveRows(chunk.a + tiles.begin(i) * shape_.a.row, shape_.a.row,
+                       shape_.a.col, tiles.size(i), depth,
+                       copy + tiles.begin(i) * depth);
     } else {
       copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
                 shape_.a.col);
@@ -359,7 +370,7 @@ private:
     const bool isLast = chunk.stretch + 1 == depths_.count();
     FloatTile tile;
     tile.aStride = chunk.aStride;
-    tile.isInterleaved = interleavesA_;
+    tile.isInterleaved = interleavesA_ && !source_;
     tile.depth = depths_.size(chunk.stretch);
     tile.panel = from.data;
     tile.panelStride = from.rowStride;
@@ -381,7 +392,14 @@ private:
     for (int64_t i = 0; i < tiles.count(); ++i) {
       const int64_t row = chunk.row + tiles.begin(i);
       tile.rows = tiles.size(i);
-      tile.a = chunk.a + tiles.begin(i) * chunk.aStride;
+      if (source_) {
+        tile.a = chunk.a + i * gatheredStride * tile.depth;
+        tile.gathered = source_->isShared(row, tile.rows)
+                            ? std::span(chunk.shared).first(chunk.numShared)
+                            : std::span(&chunk.whole, 1);
+      } else {
+        tile.a = chunk.a + tiles.begin(i) * chunk.aStride;
+      }
       tile.result = sums + row * tile.resultStride;
       const int64_t offset = place + row * shape_.c.row;
       for (size_t op = 0; op < tile.numPostOps; ++op) {

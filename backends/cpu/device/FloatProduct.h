@@ -6,19 +6,33 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_FLOATPRODUCT_H
 #define SINTER_BACKENDS_CPU_DEVICE_FLOATPRODUCT_H
 
+#include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
+
+#include <array>
 
 namespace sinter::cpu {
 
-/// Rows of A that are not in memory as such.
+/// Rows of A that are not in memory as such. Tiles of at most
+/// mostInterleavedRows rows are gathered for a stretch of the depth.
 class RowSource {
 public:
   virtual ~RowSource() = default;
 
-  /// Writes elements [k, k + depth) of rows [row, row + rows) as
-  /// interleaveRows() does. `a` is the operand in memory.
-  virtual void interleave(const float *a, int64_t row, int64_t rows, int64_t k,
-                          int64_t depth, float *to) const = 0;
+  /// The most groups of columns.
+  static constexpr size_t mostGroups = 32;
+  /// Whether rows [row, row + rows) share elements, so that they are gathered
+  /// in groups of columns. Otherwise there is one group.
+  virtual bool isShared(int64_t row, int64_t rows) const = 0;
+  /// The groups of elements [k, k + depth) of rows that are shared; the number
+  /// of them.
+  virtual size_t
+  groupsOf(int64_t k, int64_t depth,
+           std::array<GatheredColumns, mostGroups> &groups) const = 0;
+  /// Writes elements [k, k + depth) of these rows, at most gatheredStride *
+  /// depth elements. `a` is the operand in memory.
+  virtual void gather(const float *a, int64_t row, int64_t rows, int64_t k,
+                      int64_t depth, float *to) const = 0;
 };
 
 /// MATMUL of fp32 whose A comes from `source`, by AVX2; null for shapes that
