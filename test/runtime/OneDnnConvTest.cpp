@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/FloatPanels.h"
 #include "test/runtime/OneCommand.h"
 
 #include <cmath>
@@ -212,6 +213,24 @@ TEST_CASE("conv: dilations, odd pads, kernels wider than the input", "[conv]") {
     checkAll(makeConv(2, 16, 16, 1, {{6, 3, 1, 1, 1}, d}));
     checkAll(makeConv(2, 4, 4, 4, {d, d}));
   }
+}
+
+TEST_CASE("conv: points whose windows overlap", "[conv]") {
+  // Numbers of channels that stretches of the depth cut at all places.
+  for (int64_t channels : {16, 17, 40, 100, 129, 160, 256})
+    for (Dim d : {Dim{2, 2}, Dim{5, 3, 1, 1, 1}, Dim{8, 3, 1, 0, 2},
+                  Dim{13, 3, 1, 2, 2, 2}, Dim{19, 5, 1, 2, 2}, Dim{19, 2}}) {
+      CAPTURE(channels, d.in, d.kernel, d.dilation);
+      sinter_conv p = makeConv(2, channels, 40, 1, {{9, 3, 1, 1, 1}, d});
+      p.layout = SINTER_CHANNELS_LAST;
+      const std::string text = check(p, {.constantFilter = true});
+      if (cpu::floatUnit() == cpu::FloatUnit::Fma8)
+        CHECK(text.find("A gathered") != std::string::npos);
+      addPostOp(p, SINTER_POST_BIAS);
+      addPostOp(p, SINTER_POST_ADD);
+      addPostOp(p, SINTER_POST_RELU);
+      check(p, {.constantFilter = true, .addResult = true});
+    }
 }
 
 TEST_CASE("conv: negative pads", "[conv]") {
