@@ -9,8 +9,18 @@
 #include "runtime/device/Device.h"
 
 #include <functional>
+#include <optional>
 
 namespace sinter::rt {
+
+/// What is known about a device. As text it is the line "name: text" and those
+/// of the parts that have text. As data it is the number, the parts by name,
+/// with the text as `source` if they have their own, or else the text.
+struct DeviceFact {
+  std::string name, text;
+  std::optional<double> number; // bytes, or operations or bytes in a second
+  std::vector<DeviceFact> parts = {};
+};
 
 /// A kind of device. Nothing is opened before one of its functions is called.
 struct DeviceKind {
@@ -31,9 +41,9 @@ struct DeviceKind {
   /// (sinter_command_kind), "cuBLASLt 13.1.0", or one line that says what to
   /// install. For `doctor`; null if programs contain what they need.
   std::function<Result<std::string>(uint32_t command)> libraryFor = nullptr;
-  /// One line for each fact about device `ordinal`: what it is, and how fast.
-  /// May measure it. Null if nothing is known without opening the device.
-  std::function<std::vector<std::string>(int ordinal)> describe = nullptr;
+  /// The facts about device `ordinal`: what it is, and how fast. May measure
+  /// it. Null if nothing is known without opening the device.
+  std::function<std::vector<DeviceFact>(int ordinal)> describe = nullptr;
 };
 
 /// The kinds of devices of a process, in order of registration.

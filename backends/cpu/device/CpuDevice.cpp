@@ -225,27 +225,32 @@ sinter::cpu::createCpuDevice(int threads, uint64_t memoryLimitBytes) {
       threads, memoryLimitBytes, std::move(*library)));
 }
 
-std::vector<std::string> sinter::cpu::describeCpu() {
+std::vector<DeviceFact> sinter::cpu::describeCpu() {
   const CpuId cpu = hostCpuId();
-  std::string caches;
-  for (auto [level, bytes] : {std::pair{"L1 ", cpu.l1Bytes},
-                              {"L2 ", cpu.l2Bytes},
-                              {"L3 ", cpu.l3Bytes}})
-    if (bytes)
-      caches += (caches.empty() ? "" : ", ") + (level + bytesText(bytes));
-  std::vector<std::string> lines = {
-      "name: " + cpu.text(), "CPUs: " + std::to_string(cpu.cpus),
-      "caches: " + (caches.empty() ? "unknown" : caches),
-      "features: " + featureText()};
-  const CpuRates rates = measureHostCpuAgain();
-  lines.push_back("rates of one core: " + rates.source);
-  for (const CpuRateTraits &row : cpuRateTraits())
-    if (rates[row.rate]) {
-      char text[32];
-      std::snprintf(text, sizeof(text), "%.1f ", *rates[row.rate] / 1e9);
-      lines.push_back("  " + std::string(row.text) + ": " + text + row.unit);
+  DeviceFact caches{"caches", "", {}};
+  for (auto [level, bytes] :
+       {std::pair{"L1", cpu.l1Bytes}, {"L2", cpu.l2Bytes}, {"L3", cpu.l3Bytes}})
+    if (bytes) {
+      caches.text += (caches.text.empty() ? "" : ", ") + std::string(level) +
+                     " " + bytesText(bytes);
+      caches.parts.push_back({level, "", static_cast<double>(bytes)});
     }
-  return lines;
+  if (caches.text.empty())
+    caches.text = "unknown";
+  const CpuRates measured = measureHostCpuAgain();
+  DeviceFact rates{"rates of one core", measured.source, {}};
+  for (const CpuRateTraits &row : cpuRateTraits())
+    if (measured[row.rate]) {
+      char text[32];
+      std::snprintf(text, sizeof(text), "%.1f ", *measured[row.rate] / 1e9);
+      rates.parts.push_back(
+          {row.text, text + std::string(row.unit), measured[row.rate]});
+    }
+  return {{"name", cpu.text(), {}},
+          {"CPUs", std::to_string(cpu.cpus), cpu.cpus},
+          std::move(caches),
+          {"features", featureText(), {}},
+          std::move(rates)};
 }
 
 void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {

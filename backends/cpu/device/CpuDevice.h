@@ -25,10 +25,10 @@ void registerCpuDevice(rt::DeviceRegistry &registry);
 rt::Result<std::unique_ptr<rt::Device>>
 createCpuDevice(int threads, uint64_t memoryLimitBytes = 0);
 
-/// One line each: name, number of CPUs, caches, features, the rates of one core
-/// (GFLOP/s, GOP/s, GB/s) and when they were measured. Measures this machine
-/// and keeps the best rates of all measurements (CpuRates.h).
-std::vector<std::string> describeCpu();
+/// Name, number of CPUs, caches, features, the rates of one core and when they
+/// were measured. Measures this machine and keeps the best rates of all
+/// measurements (CpuRates.h).
+std::vector<rt::DeviceFact> describeCpu();
 
 /// For `doctor`: tries a small contraction with a known result, then returns
 /// one line each about the CPU, its features, the available CPUs and the
