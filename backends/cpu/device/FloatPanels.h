@@ -99,6 +99,7 @@ void gatherRows(const float *const *rows, int64_t depth, float *to);
 /// one: instructions between the multiply-adds cost more than prefetches at
 /// once.
 int64_t fetchSteps(FloatUnit unit, int64_t depth);
+/// Takes these steps of `fetch`.
 void multiplyTile(FloatUnit unit, const FloatTile &tile, PanelFetch &fetch);
 
 } // namespace sinter::cpu

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A row of A is the window of a point of the result, all channels of one point
-// of the window after the other. The product copies rows in tiles, so windows
-// are gathered tile by tile: no matrix of them is stored.
+// A row of A is the window of a point of the result. The product copies rows in
+// tiles, so windows are gathered tile by tile: no matrix of them is stored.
+// Windows of adjacent points overlap: 6 windows of 3 columns need 8 columns of
+// the image. So these are gathered once, and the windows are places in them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,8 @@ namespace {
 /// The order of k: rows of the window; blocks of channels; columns of the
 /// window; channels.
 struct WindowOrder {
-  /// A stretch has few blocks: where rows share elements, it has all columns of
-  /// the window of most of them.
+  /// Blocks are so small that a stretch of the depth has most of them with all
+  /// columns of the window.
   explicit WindowOrder(const ConvShape &shape)
       : channels(shape.channels), columns(shape.dims[1].kernel),
         block(shape.channels) {
