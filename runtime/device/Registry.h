@@ -14,8 +14,9 @@
 namespace sinter::rt {
 
 /// What is known about a device. As text it is the line "name: text" and those
-/// of the parts that have text. As data it is the number, the parts by name,
-/// with the text as `source` if they have their own, or else the text.
+/// of the parts that have text. As JSON it is an object of the parts, if there
+/// are any, else the number, else the text. If the parts have text, that of the
+/// whole says where they come from.
 struct DeviceFact {
   std::string name, text;
   std::optional<double> number; // bytes, or operations or bytes in a second

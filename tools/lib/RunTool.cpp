@@ -524,8 +524,10 @@ static void printDevicesAsJson(llvm::ArrayRef<TargetFactory> targets,
         {"name", target.kind.name}, {"description", target.description}});
   for (const ListedDevice &device : devices) {
     llvm::json::Object json = factsAsJson(device.facts);
-    if (auto name = json.find("name"); name != json.end())
-      json["model"] = std::move(name->second);
+    if (auto name = json.find("name"); name != json.end()) {
+      llvm::json::Value model = std::move(name->second);
+      json["model"] = std::move(model);
+    }
     json["name"] = device.name;
     if (!device.missing.empty())
       json["missing"] = device.missing;

@@ -243,7 +243,7 @@ struct Columns8 {
   }
 };
 
-/// The same for AVX2.
+/// Applies a post-op to a tile of AVX2.
 template <int rows, int halves>
 __attribute__((target("avx2,fma"), always_inline)) inline void
 applyPostOp(const TilePostOp &step, const Columns8 &columns,

@@ -73,8 +73,8 @@ struct FloatTile {
   const float *a; // row r begins at a + r * aStride and is contiguous
   int64_t aStride;
   bool isInterleaved; // instead, column k of A is at a + k * rows; AVX2 only
-  /// If not empty, and not interleaved, the columns of A in order: the first
-  /// one of each group is at a + first. AVX2 only.
+  /// If not empty, the columns of A in order, instead of both: the first one of
+  /// each group is at a + first. AVX2 only.
   std::span<const GatheredColumns> gathered;
   int64_t rows, depth; // at least 1; rows at most tileRows()
   const float *panel;  // row k begins at panel + k * panelStride; whole lines

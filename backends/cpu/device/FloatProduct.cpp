@@ -35,26 +35,25 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The deepest stretch, on all CPUs, as the bits depend on it. What a tile
-/// reads of a panel is read again for the next tile: 96 KiB for AVX-512 stay in
-/// the cache of level 2, 24 KiB for AVX2 in that of level 1.
-constexpr int64_t maxDepth = 384;
 /// The elements of a chunk of A. AVX-512: half of the smallest cache of level 2
-/// that CPUs with the unit have. AVX2: three quarters of this CPU's, as those
-/// are small: more chunks would read B more often.
-int64_t chunkElements(FloatUnit unit) {
+/// that CPUs with the unit have. AVX2: three quarters of this CPU's, because
+/// with more chunks B is read more often; but of a cache of 256 KiB to 1 MiB,
+/// and no more than leaves half of the workspace.
+int64_t chunkElements(FloatUnit unit, uint64_t workspaceBytes) {
   if (unit != FloatUnit::Fma8)
     return 128 * 1024;
-  constexpr int64_t least = 48 * 1024; // of a cache of 256 KiB
-  return std::max(least, static_cast<int64_t>(hostL2Bytes()) * 3 / 16);
+  constexpr uint64_t least = 48 * 1024, most = 192 * 1024;
+  return static_cast<int64_t>(std::clamp(
+      std::min(hostL2Bytes() * 3 / 16, workspaceBytes / 8), least, most));
 }
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
 constexpr int64_t fewRows = 28;
 /// The fewest operations that are worth another thread.
 constexpr double grainFlops = 4e6;
-/// The fewest panels for which a chunk of A is copied, and for which its rows
-/// are interleaved.
-constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2;
+/// The fewest panels that are worth copying a chunk of A, and interleaving its
+/// rows; and the fewest that a task with interleaved rows has, if there are so
+/// many.
+constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2, panelsOfTask = 4;
 /// Threads get so many tasks each, so that one that is slow does fewer of them,
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
@@ -69,8 +68,11 @@ public:
       : command_(command), shape_(shape), source_(std::move(source)),
         postOps_(command.matmul.params->postOps,
                  command.matmul.params->numPostOps),
-        depths_(shape.k, ceilDiv(shape.k, maxDepth), 16),
-        chunks_(shape.m, ceilDiv(shape.m, chunkRows(shape, depths_)), 1),
+        depths_(shape.k, ceilDiv(shape.k, mostStretch), 16),
+        chunks_(shape.m,
+                ceilDiv(shape.m, chunkRows(context.workspaceBytes,
+                                           constantB != nullptr)),
+                1),
         panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
         interleavesA_(source_ || (floatUnit() == FloatUnit::Fma8 &&
                                   panels_.count() >= panelsOfTiles)),
@@ -109,7 +111,7 @@ public:
 
   Status run(void *const *buffers, const CallContext &context) override {
     const int64_t panels =
-        std::min(panels_.count(), interleavesA_ ? panelsOfTiles
+        std::min(panels_.count(), interleavesA_ ? panelsOfTask
                                   : copiesA_    ? panelsOfCopy
                                                 : int64_t(1));
     const Partition chunks = chunksFor(context.threads, panels);
@@ -144,13 +146,21 @@ public:
   }
 
 private:
-  /// The rows of a chunk. If B is small, rows of the result, and of an operand
-  /// that is added to them, stay in the cache from panel to panel, too.
-  static int64_t chunkRows(const MatmulShape &shape, const Partition &depths) {
-    const int64_t depth = depths.largest(),
-                  elements = chunkElements(floatUnit());
-    const bool isSmall = depth * shape.n <= elements / 2;
-    return elements / (isSmall ? std::max(depth, 2 * shape.n) : depth);
+  /// The rows of a chunk. If B is small and packed already, rows of the result,
+  /// and of an operand that is added to them, stay in the cache from panel to
+  /// panel, too.
+  int64_t chunkRows(uint64_t workspaceBytes, bool isConstant) const {
+    constexpr int64_t leastRows = 128; // that B is worth reading for
+    const int64_t depth = depths_.largest(),
+                  elements = chunkElements(floatUnit(), workspaceBytes),
+                  rows = elements / depth;
+    if (!isConstant || depth * shape_.n > elements / 2)
+      return rows;
+    const bool hasAdded = std::any_of(
+        postOps_.begin(), postOps_.end(),
+        [](const sinter_post_op &op) { return op.kind == SINTER_POST_ADD; });
+    return std::min(
+        rows, std::max(elements / (shape_.n * (hasAdded ? 2 : 1)), leastRows));
   }
 
   /// chunks_, or smaller ones if there are few tasks, of `panels` panels each,

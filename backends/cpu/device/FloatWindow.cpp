@@ -27,6 +27,11 @@ using namespace sinter::rt;
 
 namespace {
 
+/// Fewer channels are many short copies.
+constexpr int64_t fewestChannels = 16;
+// A stretch has whole runs of a column, but for its first and last one.
+static_assert(mostStretch / fewestChannels + 2 <= RowSource::mostGroups);
+
 /// The order of k: rows of the window; blocks of channels; columns of the
 /// window; channels.
 struct WindowOrder {
@@ -35,8 +40,8 @@ struct WindowOrder {
   explicit WindowOrder(const ConvShape &shape)
       : channels(shape.channels), columns(shape.dims[1].kernel),
         block(shape.channels) {
-    constexpr int64_t most = 384, least = 16;
-    while (columns * block > most && block % 2 == 0 && block / 2 >= least)
+    while (columns * block > mostStretch && block % 2 == 0 &&
+           block / 2 >= fewestChannels)
       block /= 2;
   }
   /// Adjacent k of one point of the window.
@@ -213,9 +218,9 @@ public:
   }
 };
 
-/// Few channels are many short copies; few filters are not worth them.
+/// Few filters are not worth the copies.
 bool isWorthGathering(const ConvShape &shape) {
-  return shape.channels >= 16 && shape.filters >= 32;
+  return shape.channels >= fewestChannels && shape.filters >= 32;
 }
 
 } // namespace

@@ -45,9 +45,9 @@ LibraryCallResult prepareFloatMatmul(OneDnnContext &context,
                                      const sinter_command &command,
                                      const uint8_t *constants);
 
-/// MATMUL of up to four rows with a constant matrix, of fp32, or of bf16 into
-/// bf16 or fp32, by AVX-512 or AVX2; of fp32 with another matrix, one of whose
-/// strides is 1, by AVX-512; null for others.
+/// MATMUL of up to four rows by AVX-512 or AVX2: with a constant matrix, of
+/// fp32, or of bf16 into bf16 or fp32; of fp32 with another matrix, one of
+/// whose strides is 1; null for others.
 LibraryCallResult prepareRowProduct(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);

@@ -114,8 +114,8 @@ addLines(const PanelRows &a, const Element *from, int64_t partElements,
 
 /// For one row, the registers hold the sums of both parts of a panel, which are
 /// read side by side: two streams of memory are faster than one. For two or
-/// three rows they hold the sums of one part. Hardware alone reads ahead far
-/// enough.
+/// three rows they hold the sums of one part. `form.readsAhead` is ignored:
+/// fetching ahead makes two streams slower.
 template <class Element, int rows>
 __attribute__((target("avx2,fma"))) void
 multiplyAvx2(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
@@ -268,18 +268,31 @@ sumRowsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
       _mm256_storeu_ps(sums + row * rowPanelColumns + 8 * v, sum[row][v]);
 }
 
+/// At most `vectors` vectors: the fewest that hold the columns.
+template <int rows, int vectors>
+__attribute__((target("avx2,fma"))) inline void
+sumColumnsInPlace(const PanelRows &a, const float *matrix, int64_t stride,
+                  int64_t depth, int64_t columns, float *sums) {
+  if constexpr (vectors > 1)
+    if (columns <= 8 * (vectors / 2))
+      return sumColumnsInPlace<rows, vectors / 2>(a, matrix, stride, depth,
+                                                  columns, sums);
+  if (columns < 8 * vectors)
+    sumRowsInPlace<rows, vectors, false>(a, matrix, stride, depth, columns,
+                                         sums);
+  else
+    sumRowsInPlace<rows, vectors, true>(a, matrix, stride, depth, columns,
+                                        sums);
+}
+
 template <int rows>
 __attribute__((target("avx2,fma"))) void
 multiplyRowsInPlace8(const PanelRows &a, const float *matrix, int64_t stride,
                      int64_t depth, int64_t columns, float *sums) {
   constexpr int vectors = rows == 1 ? 8 : rows == 2 ? 4 : 2;
   for (int64_t first = 0; first < columns; first += 8 * vectors)
-    if (const int64_t left = columns - first; left < 8 * vectors)
-      sumRowsInPlace<rows, vectors, false>(a, matrix + first, stride, depth,
-                                           left, sums + first);
-    else
-      sumRowsInPlace<rows, vectors, true>(a, matrix + first, stride, depth,
-                                          left, sums + first);
+    sumColumnsInPlace<rows, vectors>(a, matrix + first, stride, depth,
+                                     columns - first, sums + first);
 }
 
 /// The sum of 16 lanes, in two registers, as _mm512_reduce_add_ps gives it.

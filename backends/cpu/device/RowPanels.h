@@ -20,8 +20,8 @@ namespace sinter::cpu {
 
 constexpr int64_t rowPanelColumns = 64, maxPanelRows = 4;
 
-/// How far ahead of the loads weights are fetched: hardware alone reads large
-/// matrices at two thirds of the memory's rate.
+/// How far ahead of the loads AVX-512 fetches weights: hardware alone reads
+/// large matrices at two thirds of the memory's rate.
 constexpr int64_t rowPanelFetch = 8192;
 
 /// The instructions that multiply panels.
@@ -40,7 +40,7 @@ struct PanelForm {
   int64_t depth; // k
   int64_t block; // of codes
   float zero;    // of 4-bit codes, if there are none per block
-  /// Whether float weights are read ahead. Those that stay in the cache of
+  /// Whether AVX-512 reads float weights ahead. Those that stay in the cache of
   /// level 2 from run to run are read faster without.
   bool readsAhead = true;
 };
