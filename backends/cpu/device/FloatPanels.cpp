@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/FloatPanels.h"
 
+#include "backends/cpu/device/Lanes8.h"
 #include "backends/cpu/device/OneDnnShim.h"
 
 #include <algorithm>
@@ -222,13 +223,8 @@ struct Columns8 {
   __m256i part[2]; // the highest bit is set in each column that the tile has
 
   __attribute__((target("avx2"))) explicit Columns8(int64_t columns)
-      : isWhole(columns == lineColumns) {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                  count = _mm256_set1_epi32(static_cast<int>(columns));
-    part[0] = _mm256_cmpgt_epi32(count, lane);
-    part[1] =
-        _mm256_cmpgt_epi32(count, _mm256_add_epi32(lane, _mm256_set1_epi32(8)));
-  }
+      : isWhole(columns == lineColumns),
+        part{firstLanes(columns), firstLanes(columns - 8)} {}
   __attribute__((target("avx2"), always_inline)) __m256 load(const float *row,
                                                              int half) const {
     return isWhole ? _mm256_loadu_ps(row + 8 * half)

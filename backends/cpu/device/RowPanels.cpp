@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/RowPanels.h"
+#include "backends/cpu/device/Lanes8.h"
 #include "backends/cpu/device/OneDnnShim.h"
 #include "runtime/base/Float16.h"
 
@@ -69,9 +70,10 @@ multiplyAvx512(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
       _mm512_storeu_ps(sums + row * rowPanelColumns + 16 * v, sum[row][v]);
 }
 
-/// Adds rows of A times `depth` lines of weights to sums of 16 columns for each
-/// register of the first dimension; `from` has the line of the first k. Lines
-/// are columns 0 to 31 of parts that are `partElements` apart.
+/// Adds rows of A times `depth` lines of weights to the sums of some parts of a
+/// panel, which are `partElements` apart. A pair of vectors has columns c to
+/// c + 7 and c + 16 to c + 23 of a part; `from` is the first pair of the first
+/// k.
 template <class Element, int rows, int parts, int pairs>
 __attribute__((target("avx2,fma"))) inline void
 addLines(const PanelRows &a, const Element *from, int64_t partElements,
@@ -114,8 +116,8 @@ addLines(const PanelRows &a, const Element *from, int64_t partElements,
 
 /// For one row, the registers hold the sums of both parts of a panel, which are
 /// read side by side: two streams of memory are faster than one. For two or
-/// three rows they hold the sums of one part. `form.readsAhead` is ignored:
-/// fetching ahead makes two streams slower.
+/// three rows they hold the sums of one part, for four rows of half a part.
+/// `form.readsAhead` is ignored: fetching ahead makes two streams slower.
 template <class Element, int rows>
 __attribute__((target("avx2,fma"))) void
 multiplyAvx2(const PanelRows &a, const uint8_t *panel, const PanelForm &form,
@@ -222,13 +224,6 @@ multiplyColumnsInPlace16(const PanelRows &a, const float *matrix,
     for (int row = 0; row < rows; ++row)
       sums[row * rowPanelColumns + column] = _mm512_reduce_add_ps(sum[row]);
   }
-}
-
-/// Lanes of a vector of AVX2: the first ones of `count`.
-__attribute__((target("avx2"))) inline __m256i firstLanes(int64_t count) {
-  return _mm256_cmpgt_epi32(
-      _mm256_set1_epi32(static_cast<int>(std::clamp<int64_t>(count, 0, 8))),
-      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 /// Columns of `vectors` vectors, whose sums the registers hold, or fewer
