@@ -28,9 +28,9 @@ public:
     return call_->bind(scratch, std::min(threads, threads_));
   }
   Status run(void *const *buffers, const CallContext &context) override {
-    return call_->run(
-        buffers,
-        {context.pool, std::min(context.threads, threads_), context.stream});
+    CallContext fewer = context;
+    fewer.threads = std::min(context.threads, threads_);
+    return call_->run(buffers, fewer);
   }
   int alternatives() override { return call_->alternatives(); }
   void select(int index) override { call_->select(index); }

@@ -70,15 +70,15 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    context.pool->parallelFor(
-        context.threads, allHeads() * tasksOfHead(), 1,
-        [&](int worker, int64_t begin, int64_t end) {
-          TileRegisters tiles;
-          uint8_t *scratch = scratchOf(worker);
-          int64_t packed = -1; // the head whose only stretch is in scratch
-          for (int64_t task = begin; task < end; ++task)
-            runTask(tiles, buffers, task, packed, scratch);
-        });
+    context.parallelFor(allHeads() * tasksOfHead(), 1,
+                        [&](int worker, int64_t begin, int64_t end) {
+                          TileRegisters tiles;
+                          uint8_t *scratch = scratchOf(worker);
+                          int64_t packed =
+                              -1; // the head whose only stretch is in scratch
+                          for (int64_t task = begin; task < end; ++task)
+                            runTask(tiles, buffers, task, packed, scratch);
+                        });
     return {};
   }
 

@@ -132,15 +132,15 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    context.pool->parallelFor(context.threads, allHeads(), 1,
-                              [&](int worker, int64_t begin, int64_t end) {
-                                TileRegisters tiles;
-                                for (int64_t head = begin; head < end; ++head)
-                                  runHead({{head / p_.heads, head % p_.heads},
-                                           buffers,
-                                           scratchOf(worker),
-                                           tiles});
-                              });
+    context.parallelFor(allHeads(), 1,
+                        [&](int worker, int64_t begin, int64_t end) {
+                          TileRegisters tiles;
+                          for (int64_t head = begin; head < end; ++head)
+                            runHead({{head / p_.heads, head % p_.heads},
+                                     buffers,
+                                     scratchOf(worker),
+                                     tiles});
+                        });
     return {};
   }
 

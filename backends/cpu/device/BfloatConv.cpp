@@ -326,21 +326,19 @@ bool BfloatConvCall::sumFilterGrad(void *const *buffers,
   auto *result = static_cast<float *>(buffers[command_.numSlices - 1]);
   auto elements = static_cast<int64_t>(packedDesc_.get_size() / 4);
   if (chunks_.count() > 1)
-    context.pool->parallelFor(context.threads, elements,
-                              std::max<int64_t>(1024, 65536 / chunks_.count()),
-                              [&](int, int64_t begin, int64_t end) {
-                                sumPartials(partial(0), partialElements_,
-                                            chunks_.count(), begin, end);
-                                if (isPlain_)
-                                  std::copy(partial(0) + begin,
-                                            partial(0) + end, result + begin);
-                              });
+    context.parallelFor(
+        elements, std::max<int64_t>(1024, 65536 / chunks_.count()),
+        [&](int, int64_t begin, int64_t end) {
+          sumPartials(partial(0), partialElements_, chunks_.count(), begin,
+                      end);
+          if (isPlain_)
+            std::copy(partial(0) + begin, partial(0) + end, result + begin);
+        });
   if (isPlain_)
     return true;
   std::atomic<bool> failed{false};
-  context.pool->parallelFor(
-      context.threads, unpack_.pieces(), 1,
-      [&](int worker, int64_t begin, int64_t end) {
+  context.parallelFor(
+      unpack_.pieces(), 1, [&](int worker, int64_t begin, int64_t end) {
         OneThreadScope::limitWorker(worker);
         for (int64_t i = begin; i < end; ++i)
           if (!unpack_.run(context_, worker, i, result, partial(0)))
@@ -356,13 +354,13 @@ Status BfloatConvCall::run(void *const *buffers, const CallContext &context) {
     void *addresses[] = {buffers[1], scratch_.shared};
     failed = !packFilter_.run(context_, 0, addresses);
   }
-  context.pool->parallelFor(context.threads, chunks_.count(), 1,
-                            [&](int worker, int64_t begin, int64_t end) {
-                              OneThreadScope::limitWorker(worker);
-                              for (int64_t i = begin; i < end; ++i)
-                                if (!runChunk(buffers, worker, i))
-                                  failed.store(true, std::memory_order_relaxed);
-                            });
+  context.parallelFor(chunks_.count(), 1,
+                      [&](int worker, int64_t begin, int64_t end) {
+                        OneThreadScope::limitWorker(worker);
+                        for (int64_t i = begin; i < end; ++i)
+                          if (!runChunk(buffers, worker, i))
+                            failed.store(true, std::memory_order_relaxed);
+                      });
   if (isFilterGrad() && !sumFilterGrad(buffers, context))
     failed = true;
   if (failed.load(std::memory_order_relaxed))

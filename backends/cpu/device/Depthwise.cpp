@@ -245,8 +245,8 @@ Status DepthwiseCall::run(void *const *buffers, const CallContext &context) {
   };
   const int64_t lines = shape_.batch * y.out;
   const double flops = shape_.flops() / static_cast<double>(lines);
-  context.pool->parallelFor(
-      context.threads, lines,
-      std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)), runLines);
+  context.parallelFor(
+      lines, std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)),
+      runLines);
   return {};
 }

@@ -120,13 +120,13 @@ public:
         static_cast<double>(shape_.k);
     const int64_t grain =
         std::max(panels, static_cast<int64_t>(grainFlops / flops));
-    context.pool->parallelFor(
-        context.threads, shape_.batchCount() * chunks.count() * panels_.count(),
-        grain, [&](int worker, int64_t begin, int64_t end) {
-          runTasks(buffers, chunks, begin, end,
-                   scratch_.perWorker + static_cast<uint64_t>(worker) *
-                                            scratch_.perWorkerStride);
-        });
+    context.parallelFor(shape_.batchCount() * chunks.count() * panels_.count(),
+                        grain, [&](int worker, int64_t begin, int64_t end) {
+                          runTasks(buffers, chunks, begin, end,
+                                   scratch_.perWorker +
+                                       static_cast<uint64_t>(worker) *
+                                           scratch_.perWorkerStride);
+                        });
     return {};
   }
 

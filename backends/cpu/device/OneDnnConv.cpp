@@ -26,12 +26,12 @@ Status ConvCall::bind(const Scratch &scratch, int threads) {
   return {};
 }
 
-bool ConvCall::packFilters(const float *filter, ThreadPool &pool,
-                           int threads) const {
+bool ConvCall::packFilters(const float *filter,
+                           const CallContext &context) const {
   std::atomic<bool> good{true};
   for (const PackedFilter &packed : filters_)
-    pool.parallelFor(
-        threads, packed.reorder.pieces(), 1,
+    context.parallelFor(
+        packed.reorder.pieces(), 1,
         [&](int worker, int64_t begin, int64_t end) {
           OneThreadScope::limitWorker(worker);
           for (int64_t i = begin; i < end; ++i)
@@ -134,61 +134,59 @@ bool ConvCall::runSlice(void *const *buffers, int worker, size_t index) const {
   return true;
 }
 
-void ConvCall::zeroResult(void *const *buffers, ThreadPool &pool,
-                          int threads) const {
+void ConvCall::zeroResult(void *const *buffers,
+                          const CallContext &context) const {
   float *memory = resultAddress(buffers);
-  pool.parallelFor(threads, shape_.batch * result_.imageElements(), 65536,
-                   [&](int, int64_t begin, int64_t end) {
-                     std::fill(memory + begin, memory + end, 0.0f);
-                   });
+  context.parallelFor(shape_.batch * result_.imageElements(), 65536,
+                      [&](int, int64_t begin, int64_t end) {
+                        std::fill(memory + begin, memory + end, 0.0f);
+                      });
 }
 
 /// Applies post-ops to the whole stored result.
-void ConvCall::finishResult(void *const *buffers, ThreadPool &pool,
-                            int threads) const {
+void ConvCall::finishResult(void *const *buffers,
+                            const CallContext &context) const {
   int64_t imagePoints =
       result_.imageElements() / std::max<int64_t>(1, result_.channels());
-  pool.parallelFor(threads, shape_.batch, 1,
-                   [&](int, int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       int64_t offset = i * result_.imageElements();
-                       finishRun(buffers,
-                                 {resultAddress(buffers) + offset, imagePoints,
-                                  result_.channels(), result_.pointStride(),
-                                  result_.channelStride()},
-                                 offset, 0);
-                     }
-                   });
+  context.parallelFor(shape_.batch, 1, [&](int, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t offset = i * result_.imageElements();
+      finishRun(buffers,
+                {resultAddress(buffers) + offset, imagePoints,
+                 result_.channels(), result_.pointStride(),
+                 result_.channelStride()},
+                offset, 0);
+    }
+  });
 }
 
 Status ConvCall::run(void *const *buffers, const CallContext &context) {
-  ThreadPool &pool = *context.pool;
-  const int threads = context.threads;
   if (empty_)
     return {};
   if (emptySum_) {
-    zeroResult(buffers, pool, threads);
-    finishResult(buffers, pool, threads);
+    zeroResult(buffers, context);
+    finishResult(buffers, context);
     return {};
   }
   OneThreadScope oneThread;
   if (inputGrad_ && shape_.cropped())
-    zeroResult(buffers, pool, threads);
-  if (!packFilters(static_cast<const float *>(buffers[1]), pool, threads))
+    zeroResult(buffers, context);
+  if (!packFilters(static_cast<const float *>(buffers[1]), context))
     return {SINTER_DEVICE_FAILED, "oneDNN failed to pack a filter"};
   std::atomic<bool> failed{false};
   auto count = static_cast<int64_t>(slices_.size());
-  pool.parallelFor(threads, count, std::max<int64_t>(1, count / maxSlices),
-                   [&](int worker, int64_t begin, int64_t end) {
-                     OneThreadScope::limitWorker(worker);
-                     for (int64_t i = begin; i < end; ++i)
-                       if (!runSlice(buffers, worker, static_cast<size_t>(i)))
-                         failed.store(true, std::memory_order_relaxed);
-                   });
+  context.parallelFor(
+      count, std::max<int64_t>(1, count / maxSlices),
+      [&](int worker, int64_t begin, int64_t end) {
+        OneThreadScope::limitWorker(worker);
+        for (int64_t i = begin; i < end; ++i)
+          if (!runSlice(buffers, worker, static_cast<size_t>(i)))
+            failed.store(true, std::memory_order_relaxed);
+      });
   if (failed.load(std::memory_order_relaxed))
     return {SINTER_DEVICE_FAILED, "oneDNN failed to run a convolution"};
   if (finishApart_)
-    finishResult(buffers, pool, threads);
+    finishResult(buffers, context);
   return {};
 }
 

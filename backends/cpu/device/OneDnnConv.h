@@ -67,15 +67,12 @@ private:
   bool tryVariant(const ConvSlice &slice, size_t layout);
   void prepareFilters(const uint8_t *constants);
 
-  bool packFilters(const float *filter, rt::ThreadPool &pool,
-                   int threads) const;
+  bool packFilters(const float *filter, const rt::CallContext &context) const;
   bool runSlice(void *const *buffers, int worker, size_t index) const;
   void finishRun(void *const *buffers, const Block &values, int64_t offset,
                  int64_t channelBegin) const;
-  void zeroResult(void *const *buffers, rt::ThreadPool &pool,
-                  int threads) const;
-  void finishResult(void *const *buffers, rt::ThreadPool &pool,
-                    int threads) const;
+  void zeroResult(void *const *buffers, const rt::CallContext &context) const;
+  void finishResult(void *const *buffers, const rt::CallContext &context) const;
   int64_t filterOffset(const PackedFilter &filter) const {
     return filter.begin * (shape_.filterElements() / shape_.filters);
   }

@@ -218,8 +218,6 @@ bool FilterGradCall::runPiece(void *const *buffers, int worker,
 }
 
 Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
-  ThreadPool &pool = *context.pool;
-  const int threads = context.threads;
   if (empty_) {
     // A filter without elements may have any address.
     if (size_t bytes =
@@ -233,12 +231,12 @@ Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
     if (!good)
       failed.store(true, std::memory_order_relaxed);
   };
-  pool.parallelFor(threads, pieces_.count() * chunks_.count(), 1,
-                   [&](int worker, int64_t begin, int64_t end) {
-                     OneThreadScope::limitWorker(worker);
-                     for (int64_t i = begin; i < end; ++i)
-                       guard(runPiece(buffers, worker, i));
-                   });
+  context.parallelFor(pieces_.count() * chunks_.count(), 1,
+                      [&](int worker, int64_t begin, int64_t end) {
+                        OneThreadScope::limitWorker(worker);
+                        for (int64_t i = begin; i < end; ++i)
+                          guard(runPiece(buffers, worker, i));
+                      });
   for (int64_t piece = 0; piece < pieces_.count(); ++piece) {
     const FilterLayout &layout = layouts_.at(pieces_.size(piece));
     float *sum = partial(piece, 0);
@@ -246,8 +244,8 @@ Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
         pieces_.begin(piece) * (shape_.filterElements() / shape_.filters);
     auto elements = static_cast<int64_t>(layout.desc.get_size() / 4);
     if (chunks_.count() > 1)
-      pool.parallelFor(
-          threads, elements, std::max<int64_t>(1024, 65536 / chunks_.count()),
+      context.parallelFor(
+          elements, std::max<int64_t>(1024, 65536 / chunks_.count()),
           [&](int, int64_t begin, int64_t end) {
             sumPartials(sum, partialElements_, chunks_.count(), begin, end);
             if (layout.plain)
@@ -255,8 +253,8 @@ Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
                           static_cast<size_t>(end - begin) * sizeof(float));
           });
     if (!layout.plain)
-      pool.parallelFor(
-          threads, layout.reorder.pieces(), 1,
+      context.parallelFor(
+          layout.reorder.pieces(), 1,
           [&](int worker, int64_t begin, int64_t end) {
             OneThreadScope::limitWorker(worker);
             for (int64_t i = begin; i < end; ++i)

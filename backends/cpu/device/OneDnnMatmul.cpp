@@ -13,11 +13,10 @@ using namespace sinter::cpu;
 using namespace sinter::rt;
 
 /// At the start of a run.
-void MatmulCall::makeDenseA(const float *a, ThreadPool &pool,
-                            int threads) const {
+void MatmulCall::makeDenseA(const float *a, const CallContext &context) const {
   constexpr int64_t rowsPerTask = 32;
-  pool.parallelFor(
-      threads, (shape_.m + rowsPerTask - 1) / rowsPerTask, 1,
+  context.parallelFor(
+      (shape_.m + rowsPerTask - 1) / rowsPerTask, 1,
       [&](int, int64_t begin, int64_t end) {
         for (int64_t row = begin * rowsPerTask;
              row < std::min(end * rowsPerTask, shape_.m); row += rowsPerTask)
@@ -178,8 +177,6 @@ void MatmulCall::combinePartials(const Operands &operands, int64_t row) const {
 }
 
 Status MatmulCall::run(void *const *buffers, const CallContext &context) {
-  ThreadPool &pool = *context.pool;
-  const int threads = context.threads;
   if (shape_.empty())
     return {};
   Operands operands;
@@ -192,38 +189,37 @@ Status MatmulCall::run(void *const *buffers, const CallContext &context) {
             ? static_cast<const float *>(buffers[postOps_[i].slice])
             : nullptr;
   if (shape_.k == 0) {
-    pool.parallelFor(threads, shape_.batchCount(), 1,
-                     [&](int, int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         runEmptySum(operands, i);
-                     });
+    context.parallelFor(shape_.batchCount(), 1,
+                        [&](int, int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i)
+                            runEmptySum(operands, i);
+                        });
     return {};
   }
   OneThreadScope oneThread;
   if (denseA_)
-    makeDenseA(operands.a, pool, threads);
+    makeDenseA(operands.a, context);
   std::atomic<bool> failed{false};
   int64_t slices = shape_.outerCount() * plan_.slicesPerOuter();
   // With several outer batch dimensions of small matrices, take many at once.
   int64_t grain = std::max<int64_t>(1, slices / maxSlices / 2);
-  pool.parallelFor(threads, slices, grain,
-                   [&](int worker, int64_t begin, int64_t end) {
-                     OneThreadScope::limitWorker(worker);
-                     for (int64_t i = begin; i < end; ++i)
-                       if (!runSlice(operands, worker, i))
-                         failed.store(true, std::memory_order_relaxed);
-                   });
+  context.parallelFor(slices, grain,
+                      [&](int worker, int64_t begin, int64_t end) {
+                        OneThreadScope::limitWorker(worker);
+                        for (int64_t i = begin; i < end; ++i)
+                          if (!runSlice(operands, worker, i))
+                            failed.store(true, std::memory_order_relaxed);
+                      });
   if (failed.load(std::memory_order_relaxed))
     return {SINTER_DEVICE_FAILED, "oneDNN failed to run a matmul"};
   if (partials_) {
     int64_t rows = shape_.batchCount() * shape_.m;
     int64_t rowGrain =
         std::max<int64_t>(1, 16384 / (shape_.n * plan_.k.count()));
-    pool.parallelFor(threads, rows, rowGrain,
-                     [&](int, int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         combinePartials(operands, i);
-                     });
+    context.parallelFor(rows, rowGrain, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        combinePartials(operands, i);
+    });
   }
   return {};
 }

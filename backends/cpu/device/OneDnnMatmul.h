@@ -69,7 +69,7 @@ private:
   void chooseMode(const float *constantB);
   void makeVariants();
   void packConstantB(const float *b);
-  void makeDenseA(const float *a, rt::ThreadPool &pool, int threads) const;
+  void makeDenseA(const float *a, const rt::CallContext &context) const;
   const float *packedB(int64_t piece) const {
     return reinterpret_cast<const float *>(
         constantB_[static_cast<size_t>(piece)].get());

@@ -121,10 +121,9 @@ void PanelCall::packPanels(const uint8_t *b, int64_t begin, int64_t end,
 
 void PanelCall::packTogether(void *const *buffers, const CallContext &context,
                              int64_t batch) const {
-  context.pool->parallelFor(
-      context.threads, panels_, 1, [&](int, int64_t begin, int64_t end) {
-        packPanels(operandB(buffers, batch), begin, end, scratch_.shared);
-      });
+  context.parallelFor(panels_, 1, [&](int, int64_t begin, int64_t end) {
+    packPanels(operandB(buffers, batch), begin, end, scratch_.shared);
+  });
 }
 
 /// One chunk of A times one panel. `own` is the worker's scratch.
@@ -194,16 +193,15 @@ void PanelCall::runTogether(void *const *buffers, const CallContext &context,
     operands.panels = scratch_.shared;
   if (sizes_.copyUnits) {
     uint8_t *copied = scratch_.shared + sharedBytesOfB();
-    context.pool->parallelFor(context.threads, sizes_.copyUnits,
-                              ceilDiv(sizes_.copyUnits, minTasks),
-                              [&](int, int64_t begin, int64_t end) {
-                                for (int64_t unit = begin; unit < end; ++unit)
-                                  copy(operands.a, unit, copied);
-                              });
+    context.parallelFor(sizes_.copyUnits, ceilDiv(sizes_.copyUnits, minTasks),
+                        [&](int, int64_t begin, int64_t end) {
+                          for (int64_t unit = begin; unit < end; ++unit)
+                            copy(operands.a, unit, copied);
+                        });
     operands.a = copied;
   }
-  context.pool->parallelFor(
-      context.threads, tasks(),
+  context.parallelFor(
+      tasks(),
       std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flopsOfTask())),
       [&](int worker, int64_t begin, int64_t end) {
         TileRegisters tiles;
@@ -227,8 +225,8 @@ Status PanelCall::run(void *const *buffers, const CallContext &context) {
     return {};
   }
   const double flops = flopsOfTask() * static_cast<double>(tasks());
-  context.pool->parallelFor(
-      context.threads, sizes_.batches,
+  context.parallelFor(
+      sizes_.batches,
       std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)),
       [&](int worker, int64_t begin, int64_t end) {
         TileRegisters tiles;

@@ -91,8 +91,6 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    ThreadPool &pool = *context.pool;
-    const int threads = context.threads;
     buffers_ = buffers;
     first_ = static_cast<const Input *>(buffers[0]);
     second_ = static_cast<const Filter *>(buffers[1]);
@@ -103,7 +101,7 @@ public:
                     : p_.direction == SINTER_CONV_INPUT_GRAD
                         ? conv_.inputGradUnits()
                         : conv_.filterGradUnits();
-    pool.parallelFor(threads, units, 1, [&](int, int64_t begin, int64_t end) {
+    context.parallelFor(units, 1, [&](int, int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit)
         runUnit(unit);
     });

@@ -50,20 +50,18 @@ public:
   }
 
   Status run(void *const *buffers, const CallContext &context) override {
-    ThreadPool &pool = *context.pool;
-    const int threads = context.threads;
     int64_t matrices = 1;
     for (uint32_t i = 0; i < params_.batchRank; ++i)
       matrices *= params_.batch[i];
     int64_t rowTiles = (params_.m + tileRows - 1) / tileRows;
     int64_t colTiles = (params_.n + tileCols - 1) / tileCols;
-    pool.parallelFor(threads, matrices * rowTiles * colTiles, 1,
-                     [&](int worker, int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         runTile(buffers, worker, i / (rowTiles * colTiles),
-                                 i / colTiles % rowTiles * tileRows,
-                                 i % colTiles * tileCols);
-                     });
+    context.parallelFor(matrices * rowTiles * colTiles, 1,
+                        [&](int worker, int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i)
+                            runTile(buffers, worker, i / (rowTiles * colTiles),
+                                    i / colTiles % rowTiles * tileRows,
+                                    i % colTiles * tileCols);
+                        });
     return {};
   }
 

@@ -106,13 +106,13 @@ public:
   Status run(void *const *buffers, const CallContext &context) override {
     const int64_t grain = std::max<int64_t>(1, taskBytes / panelBytes()),
                   panels = panelsOf(shape_.n);
-    context.pool->parallelFor(
-        context.threads, shape_.batchCount() * panels, grain,
-        [&](int worker, int64_t begin, int64_t end) {
-          for (int64_t task = begin; task < end; ++task)
-            runPanel(buffers, worker, task / panels, task % panels,
-                     /*isFirst=*/task == begin);
-        });
+    context.parallelFor(shape_.batchCount() * panels, grain,
+                        [&](int worker, int64_t begin, int64_t end) {
+                          for (int64_t task = begin; task < end; ++task)
+                            runPanel(buffers, worker, task / panels,
+                                     task % panels,
+                                     /*isFirst=*/task == begin);
+                        });
     return {};
   }
 

@@ -208,10 +208,10 @@ Status WidenedCall::run(void *const *buffers, const CallContext &context) {
     addresses_[slice.slice] = wide;
     if (slice.constant || (slice.slice == last && !keepsResult_))
       continue;
-    context.pool->parallelFor(context.threads, slice.elements, grain,
-                              [&](int, int64_t begin, int64_t end) {
-                                widenTo(buffers[slice.slice], wide, begin, end);
-                              });
+    context.parallelFor(slice.elements, grain,
+                        [&](int, int64_t begin, int64_t end) {
+                          widenTo(buffers[slice.slice], wide, begin, end);
+                        });
   }
   SINTER_RETURN_IF_ERROR(inner_->run(addresses_.data(), context));
   const WideSlice &result = widened_.back();
@@ -219,9 +219,8 @@ Status WidenedCall::run(void *const *buffers, const CallContext &context) {
     return {};
   const float *wide = result.at(wide_);
   auto *to = static_cast<uint8_t *>(buffers[last]);
-  context.pool->parallelFor(
-      context.threads, result.elements, grain,
-      [&](int, int64_t begin, int64_t end) {
+  context.parallelFor(
+      result.elements, grain, [&](int, int64_t begin, int64_t end) {
         isBfloat_
             ? narrow<rt::Bfloat>(wide + begin, to + 2 * begin, end - begin)
             : narrow<rt::Half>(wide + begin, to + 2 * begin, end - begin);
