@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace sinter::rt {
 
@@ -40,20 +41,11 @@ struct CallContext {
   ThreadPool *pool = nullptr; // CPU
   int threads = 1;            // at most those of bind()
   Stream *stream = nullptr;   // null on the CPU
-  /// On the CPU: the call is a part of the work of this worker of a call around
-  /// it. 0 if there is none.
-  int worker = 0;
 
-  /// The work of that worker of this call.
-  CallContext within(int ofWorker) const { return {pool, 1, stream, ofWorker}; }
-  /// ThreadPool::parallelFor with the context's threads. What is a part of a
-  /// worker's work is done by this worker.
+  /// On the CPU: ThreadPool::parallelFor with the context's threads.
   template <typename Body>
   void parallelFor(int64_t count, int64_t grain, Body &&body) const {
-    if (threads > 1)
-      pool->parallelFor(threads, count, grain, body);
-    else if (count > 0)
-      body(worker, int64_t(0), count);
+    pool->parallelFor(threads, count, grain, std::forward<Body>(body));
   }
 };
 
