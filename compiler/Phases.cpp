@@ -245,9 +245,10 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &context) {
   bool isForGpu = !context.target.traits().isHost || !context.devices.empty();
   pass.gradientStream = isForGpu ? options.gradientStream : "off";
   pass.hasOwnMemory = !context.target.traits().isHost;
-  // The program has been made to fit without a gradient stream.
+  // The program has been made to fit without a gradient stream and chains.
   if (options.memoryLimitBytes > 0)
     pass.growth = 0;
+  pass.chains = options.memoryLimitBytes == 0;
   pm.addPass(passes::createPlanMemory(pass));
 }
 

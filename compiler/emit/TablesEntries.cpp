@@ -25,6 +25,7 @@ SAME(SINTER_SPACE_INPUT, Space::input);
 SAME(SINTER_SPACE_OUTPUT, Space::output);
 SAME(SINTER_SPACE_CONSTANT, Space::constant);
 SAME(SINTER_SPACE_CONTROL, Space::control);
+SAME(SINTER_SPACE_CHAIN, Space::chain);
 #define SAME_POST_OP(KIND, NAME, ...)                                          \
   SAME(SINTER_POST_##KIND, PostOpKind::NAME);
 SINTER_POST_OPS(SAME_POST_OP)
@@ -37,6 +38,7 @@ SAME(SINTER_ATTENTION_FORWARD, AttentionDirection::forward);
 SAME(SINTER_ATTENTION_BACKWARD, AttentionDirection::backward);
 SAME(sizeof(sinter_control), kControlBytes);
 SAME(SINTER_MAX_POST_OPS, kMaxPostOps);
+SAME(SINTER_MAX_CHAIN, kMaxChain);
 SAME(SINTER_MAX_SCAN_COMMANDS, kMaxScanCommands);
 #undef SAME
 

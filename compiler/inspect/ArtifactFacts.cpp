@@ -68,8 +68,9 @@ const char *compiler::commandName(uint32_t kind) {
 }
 
 const char *compiler::spaceName(uint32_t space) {
-  static const char *names[] = {"?",      "arena",    "state",   "input",
-                                "output", "constant", "control", "scan"};
+  static const char *names[] = {"?",       "arena",  "state",
+                                "input",   "output", "constant",
+                                "control", "scan",   "chain"};
   return space < std::size(names) ? names[space] : "?";
 }
 

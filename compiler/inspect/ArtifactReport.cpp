@@ -189,7 +189,8 @@ struct Slices {
     std::string text = spaceName(slice.space);
     if (StringRef name = nameOf(slice); !name.empty())
       text += "[" + shown(name) + "]";
-    else if (slice.space == SINTER_SPACE_SCAN)
+    else if (slice.space == SINTER_SPACE_SCAN ||
+             slice.space == SINTER_SPACE_CHAIN)
       text += "[" + std::to_string(slice.index) + "]";
     return text + "+" + std::to_string(slice.offsetBytes) + ".." +
            std::to_string(slice.offsetBytes + slice.sizeBytes);

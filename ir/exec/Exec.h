@@ -59,6 +59,7 @@ mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
 /// The most post-ops of a contraction (SINTER_MAX_POST_OPS of abi.h).
 inline constexpr unsigned kMaxPostOps = 8;
+inline constexpr unsigned kMaxChain = 4; // convolutions
 /// The most commands of all trips of a scan: the runtime expands them.
 inline constexpr int64_t kMaxScanCommands = 1 << 22;
 

@@ -87,6 +87,9 @@ def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
     are for forward and keep a float32 for each filter. C5: as for `exec.matmul`. C6: input and filter of a forward
     convolution have the same element type, or both 8-bit integers and the result int32 or
     that of dequantize. C7: the input is padded with `pad_value`, one of its values. It is 0 without dequantize.
+    C8: a result in the space `chain` is read only by the next command, as the input of a convolution on the same place
+    and stream; both are forward. What the convolutions of such a chain read from other spaces is not overwritten
+    before the last of them has run: the runtime may compute them together, part by part.
     ```mlir
     exec.conv forward(%x, %w) -> %y batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
         kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1]

@@ -66,13 +66,15 @@ class Exec_Attr<string name, string attrMnemonic> : AttrDef<Exec_Dialect, name> 
 
 def Exec_Space : Exec_Enum<"Space", "a space of memory", [
   I32EnumAttrCase<"arena", 1>, I32EnumAttrCase<"state", 2>, I32EnumAttrCase<"input", 3>,
-  I32EnumAttrCase<"output", 4>, I32EnumAttrCase<"constant", 5>, I32EnumAttrCase<"control", 6>]>;
+  I32EnumAttrCase<"output", 4>, I32EnumAttrCase<"constant", 5>, I32EnumAttrCase<"control", 6>,
+  I32EnumAttrCase<"chain", 8>]>;
 
 def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
   let summary = "bytes of a space";
   let description = [{
     In the arena space `index` is the number of the device; in the state, input and output spaces, that of the state of
-    the module, or of the input or output of the program. In other spaces it is 0. `offset` and `size` are in bytes.
+    the module, or of the input or output of the program; in the chain space, how many convolutions of the chain come
+    before the one that writes it. In other spaces it is 0. `offset` and `size` are in bytes.
     ```mlir
     #exec.slice<arena[0] 64 + 256>
     ```

@@ -32,6 +32,7 @@ private:
 
   LogicalResult collect();
   LogicalResult collectAwait(AwaitOp op, unsigned position);
+  LogicalResult collectChain(CommandOpInterface command, unsigned position);
   LogicalResult step(Operation *op, unsigned position);
   /// A live buffer that shares bytes with `slice`; null if there is none.
   Operation *overlapping(SliceAttr slice);
@@ -61,10 +62,13 @@ private:
   }
 
   /// The buffers that a command keeps live; for an await, those of its
-  /// all_reduce.
-  OperandRange keptBy(Operation *op) {
+  /// all_reduce; for a convolution, also those of its chain.
+  SmallVector<Value> keptBy(Operation *op) {
     auto await = dyn_cast<AwaitOp>(op);
-    return (await ? begun[await.getEvent()] : op)->getOperands();
+    SmallVector<Value> kept(
+        (await ? begun[await.getEvent()] : op)->getOperands());
+    llvm::append_range(kept, chainReads.lookup(op));
+    return kept;
   }
 
   ProgramOp program;
@@ -72,6 +76,9 @@ private:
   llvm::DenseMap<Operation *, Operation *>
       pending; // buffer -> unfinished all_reduce that writes it
   llvm::DenseMap<Operation *, Use> uses; // by buffer
+  /// By convolution: what those before it in its chain read.
+  llvm::DenseMap<Operation *, SmallVector<Value>> chainReads;
+  ConvOp chained = nullptr; // the command before, if it has a next one
   std::map<Key, std::map<int64_t, Operation *>> live;
 };
 
@@ -89,6 +96,39 @@ LogicalResult LiveBuffers::collectAwait(AwaitOp op, unsigned position) {
     uses[bufferOp(write)].lastUse = position;
     if (bufferOp(read).getSlice() != bufferOp(write).getSlice())
       uses[bufferOp(read)].lastUse = position;
+  }
+  return success();
+}
+
+/// What a chain reads lives until its last command.
+LogicalResult LiveBuffers::collectChain(CommandOpInterface command,
+                                        unsigned position) {
+  ConvOp before = std::exchange(chained, nullptr);
+  auto conv = dyn_cast<ConvOp>(command.getOperation());
+  bool isForward = conv && conv.getDirection() == ConvDirection::forward;
+  int64_t links = 0;
+  if (before) {
+    CommandPlace place = placeOf(before), next = placeOf(command);
+    if (!isForward || conv.getInputs()[0] != before.getOutput() ||
+        next.place != place.place || next.stream != place.stream)
+      return before.emitOpError()
+             << "is in a chain, but the next command is no forward convolution "
+                "of its result on its place and stream";
+    links = bufferOp(before.getOutput()).getSlice().getIndex() + 1;
+    SmallVector<Value> reads = chainReads.lookup(before);
+    llvm::append_range(reads, before.getInputs().drop_front(links > 1));
+    for (Value value : reads)
+      uses[bufferOp(value)].lastUse = position;
+    chainReads[conv] = std::move(reads);
+  }
+  for (auto [number, value] : llvm::enumerate(command->getOperands())) {
+    SliceAttr slice = bufferOp(value).getSlice();
+    if (slice.getSpace() != Space::chain || (before && number == 0))
+      continue;
+    if (!isForward || value != conv.getOutput() || slice.getIndex() != links)
+      return command->emitOpError()
+             << "uses a buffer of a chain that it does not continue";
+    chained = conv;
   }
   return success();
 }
@@ -116,6 +156,8 @@ LogicalResult LiveBuffers::collect() {
         reduce && !begun.try_emplace(reduce.getEvent(), &op).second)
       return op.emitOpError() << "has event " << reduce.getEvent()
                               << ", which another all_reduce has";
+    if (failed(collectChain(command, position)))
+      return failure();
     for (Value value : command.getReads()) {
       Use &use = uses[value.getDefiningOp()];
       if (use.writtenBy == position)
@@ -140,6 +182,8 @@ LogicalResult LiveBuffers::collect() {
         pending[buffer] = &op;
     }
   }
+  if (chained)
+    return chained.emitOpError() << "is in a chain that nothing ends";
   for (auto [event, op] : begun)
     if (pending.contains(bufferOp(cast<AllReduceOp>(op).getWrites()[0])))
       return op->emitOpError() << "is never awaited";
@@ -180,8 +224,10 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
       continue;
     if (Operation *other = overlapping(buffer.getSlice())) {
       auto old = cast<BufferOp>(other);
-      bool inPlace = old.getSlice() == buffer.getSlice() && endsHere(old) &&
-                     llvm::is_contained(command.getReads(), old.getResult());
+      bool inPlace =
+          old.getSlice() == buffer.getSlice() && endsHere(old) &&
+          llvm::is_contained(command.getReads(), old.getResult()) &&
+          !llvm::is_contained(chainReads.lookup(op), old.getResult());
       if (!inPlace) {
         auto diag = op->emitOpError()
                     << "writes bytes of a buffer that is still in use";

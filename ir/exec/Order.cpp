@@ -42,7 +42,8 @@ void AccessLog::visit(
       SliceAttr slice = bufferOp(value).getSlice();
       bool isWritten = slice.getSpace() == Space::arena ||
                        slice.getSpace() == Space::state ||
-                       slice.getSpace() == Space::output;
+                       slice.getSpace() == Space::output ||
+                       slice.getSpace() == Space::chain;
       if (isWritten && slice.getSize() > 0)
         visitor({slice.getSpace(), slice.getIndex()}, slice.getOffset(),
                 slice.getOffset() + slice.getSize(), isWrite);

@@ -66,6 +66,10 @@ static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
     return verifyWithin(buffer, kControlBytes);
   case Space::constant:
     return verifyIndex(buffer, 1);
+  case Space::chain:
+    return buffer.getSlice().getOffset() == 0
+               ? verifyIndex(buffer, kMaxChain - 1)
+               : buffer.emitOpError() << "has an offset in a chain";
   case Space::input:
     if (failed(verifyIndex(buffer, program.getInputTypes().size())))
       return failure();

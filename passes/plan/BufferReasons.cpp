@@ -53,9 +53,10 @@ public:
     for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
       unsigned place = plan.placeOf[number];
       if (place == kNoPlace) {
-        StringRef space = buffer.slice
-                              ? exec::stringifySpace(buffer.slice.getSpace())
-                              : StringRef("constant");
+        StringRef space =
+            buffer.slice      ? exec::stringifySpace(buffer.slice.getSpace())
+            : buffer.constant ? StringRef("constant")
+                              : exec::stringifySpace(exec::Space::chain);
         ir::explain("plan-memory", "buffer", buffer.loc,
                     "@" + entry + ": " + contents(buffer, positionOf) + ", " +
                         (isBody() ? "a value of the scan" : space + " memory") +

@@ -64,6 +64,8 @@ struct Command {
   ir::ScanCallOp scan = nullptr; // reads its operands; writes the outputs of
                                  // the body, and a scratch buffer
   std::shared_ptr<const PlannedBody> body = nullptr; // of a scan
+  unsigned chained = kNoCommand; // of a convolution: the one that may run
+                                 // together with it, if it comes next
   bool isAllReduce() const { return await != kNoCommand; }
   bool isAwait() const { return allReduce && !isAllReduce(); }
   bool isCopy() const { return !fusion && !allReduce && !scan; } // or a fill

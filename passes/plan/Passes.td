@@ -19,12 +19,17 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     With a gradient stream, the contractions that compute gradients of weights run on a stream of their own, beside the
     gradients of activations, and so does what depends on them. The compute stream should not wait for that stream
     only because it takes its bytes, so values are kept longer if the arena then grows by at most the given share.
+
+    On the CPU, a pointwise or depthwise float32 convolution whose result is large and has one reader, another convolution, is `chained` to it
+    if both have constant filters and the reader comes next: the runtime computes them in bands of rows, so that the
+    result stays in a cache. What the convolutions of a chain read lives until the last of them has run.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
   let options = [
     Option<"gradientStream", "gradient-stream", "std::string", "\"off\"",
            "off: none; auto: for contractions that take longer than waiting; on: for all, or an error">,
     Option<"hasOwnMemory", "own-memory", "bool", "true", "a program that names no device is for one with streams, not for the CPU">,
+    Option<"chains", "chains", "bool", "true", "convolutions may run together on the CPU; what they read lives longer then">,
     Option<"growth", "growth", "double", "0.03", "share by which the arena may grow">,
   ];
 }

@@ -56,9 +56,15 @@ private:
   Order gradientsEarly(const Order &order) const;
   std::optional<PlannedProgram> withSlack(const Order &order,
                                           ArrayRef<int64_t> most);
+  /// How long bytes are used, by buffer.
+  struct Uses {
+    std::vector<unsigned> last;      // position of the last command
+    std::vector<unsigned> keptUntil; // that of the last one of a chain; 0: none
+    std::vector<bool> isGiven;       // a result took the bytes over
+  };
+  void keepForChains(Plan &plan, const Order &order, Uses &uses) const;
   void placeResult(Plan &plan, unsigned command, unsigned output,
-                   const Times &times, ArrayRef<unsigned> lastUse,
-                   std::vector<bool> &given);
+                   const Times &times, Uses &uses);
   bool mayRunInPlace(unsigned command, unsigned output, unsigned buffer);
 
   static int64_t footprint(const Buffer &buffer) {
@@ -287,10 +293,8 @@ void Planner::addSlack(const Plan &plan, ArrayRef<int64_t> mostLive,
 }
 
 /// Gives the result the bytes of an operand that ends here, or new ones.
-/// `given` marks buffers whose bytes were taken over.
 void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
-                          const Times &times, ArrayRef<unsigned> lastUse,
-                          std::vector<bool> &given) {
+                          const Times &times, Uses &uses) {
   unsigned write = graph.commands[command].writes[output];
   const Buffer &result = graph.buffers[write];
   const Command &writer = graph.commands[command];
@@ -306,24 +310,27 @@ void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
   // A wait for an all_reduce in place counts as a use of the result, not of the
   // operand.
   auto endsHere = [&](unsigned read) {
-    return llvm::all_of(graph.buffers[read].readers, [&](unsigned reader) {
-      return reader == command || reader == writer.await || isOver(reader);
-    });
+    bool isKept = uses.keptUntil[read] && uses.keptUntil[read] >= position;
+    return !isKept &&
+           llvm::all_of(graph.buffers[read].readers, [&](unsigned reader) {
+             return reader == command || reader == writer.await ||
+                    isOver(reader);
+           });
   };
   for (unsigned read : writer.reads) {
     const Buffer &operand = graph.buffers[read];
-    if (!operand.isInArena() || given[read] || !endsHere(read) ||
-        operand.bytes() != result.bytes() || operand.bytes() == 0 ||
-        !mayRunInPlace(command, output, read))
+    if (plan.placeOf[read] == kNoPlace || uses.isGiven[read] ||
+        !endsHere(read) || operand.bytes() != result.bytes() ||
+        operand.bytes() == 0 || !mayRunInPlace(command, output, read))
       continue;
-    given[read] = true;
+    uses.isGiven[read] = true;
     plan.placeOf[write] = plan.placeOf[read];
-    plan.places[plan.placeOf[write]].last = lastUse[write];
+    plan.places[plan.placeOf[write]].last = uses.last[write];
     ++plan.inPlace;
     return;
   }
   plan.placeOf[write] = plan.places.size();
-  plan.places.push_back({footprint(result), position, lastUse[write]});
+  plan.places.push_back({footprint(result), position, uses.last[write]});
   plan.deviceOf.push_back(result.device);
 }
 
@@ -332,21 +339,44 @@ Plan Planner::evaluate(Order order) {
   return evaluate(std::move(order), times);
 }
 
+/// What convolutions of a chain read from the arena is used until the last of
+/// them.
+void Planner::keepForChains(Plan &plan, const Order &order, Uses &uses) const {
+  plan.isChained.assign(order.size(), false);
+  llvm::SmallSetVector<unsigned, 8> kept;
+  for (unsigned at = 0; at + 1 < order.size(); ++at) {
+    const Command &command = graph.commands[order[at]];
+    if (command.chained != order[at + 1]) {
+      kept.clear();
+      continue;
+    }
+    plan.isChained[order[at]] = true;
+    // The input of all but the first is the result before it.
+    kept.insert(command.reads.begin() + !kept.empty(), command.reads.end());
+    for (unsigned buffer : kept) {
+      uses.last[buffer] = std::max(uses.last[buffer], at + 1);
+      uses.keptUntil[buffer] = at + 1;
+    }
+  }
+}
+
 Plan Planner::evaluate(Order order, const Times &times) {
   Plan plan;
-  std::vector<unsigned> lastUse(graph.buffers.size(), 0);
+  const size_t count = graph.buffers.size();
+  Uses uses = {std::vector<unsigned>(count, 0), std::vector<unsigned>(count, 0),
+               std::vector<bool>(count, false)};
   for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
     if (buffer.writer != kNoCommand)
-      lastUse[number] = times.end[buffer.writer];
+      uses.last[number] = times.end[buffer.writer];
     for (unsigned reader : buffer.readers)
-      lastUse[number] = std::max(lastUse[number], times.end[reader]);
+      uses.last[number] = std::max(uses.last[number], times.end[reader]);
   }
-  plan.placeOf.assign(graph.buffers.size(), kNoPlace);
-  std::vector<bool> given(graph.buffers.size(), false);
+  keepForChains(plan, order, uses);
+  plan.placeOf.assign(count, kNoPlace);
   for (unsigned command : order)
     for (auto [output, write] : llvm::enumerate(graph.commands[command].writes))
-      if (graph.buffers[write].isInArena())
-        placeResult(plan, command, output, times, lastUse, given);
+      if (graph.buffers[write].isInArena() && !plan.isChained[command])
+        placeResult(plan, command, output, times, uses);
   plan.order = std::move(order);
   for (unsigned device = 0; device < graph.devices.size(); ++device)
     plan.maxLiveBytes += maxLiveBytes(placesOf(plan, device));

@@ -24,6 +24,7 @@ struct Plan {
   int64_t maxLiveBytes = 0;        // of all arenas together
   std::vector<int64_t> triedBytes; // maxLiveBytes of every order tried
   unsigned inPlace = 0;            // results that take the bytes of an operand
+  std::vector<bool> isChained;     // by command: its result is only in a chain
 };
 
 /// Which results may take the bytes of which operands, by fusion, operand and

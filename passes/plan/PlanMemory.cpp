@@ -7,7 +7,8 @@
 // A result takes the bytes of an operand that is read for the last time, if the
 // kernel allows it. All other values share one arena. The steps are in this
 // folder: CommandGraph (the commands, and which must come before which),
-// GradientStream (which commands run beside the others),
+// GradientStream (which commands run beside the others), ConvChains (which run
+// together),
 // Schedule (orders), Arena (offsets), Events (waits between streams),
 // KernelPool and ConstantPool (shared by programs), Contraction (library
 // calls).
@@ -19,6 +20,7 @@
 #include "passes/fuse/FusionInfo.h"
 #include "passes/plan/BufferReasons.h"
 #include "passes/plan/Contraction.h"
+#include "passes/plan/ConvChains.h"
 #include "passes/plan/Events.h"
 #include "passes/plan/GradientStream.h"
 #include "passes/plan/KernelPool.h"
@@ -61,9 +63,12 @@ public:
       program->setAttr(exec::ExecDialect::kArenasAttr,
                        builder.getDenseI64ArrayAttr(layout.bytes));
     builder.setInsertionPointToEnd(&program.getBody().emplaceBlock());
-    for (unsigned number : plan.order)
-      if (failed(writeCommand(builder, graph.commands[number])))
+    for (unsigned number : plan.order) {
+      const Command &command = graph.commands[number];
+      if (failed(writeCommand(builder, command)))
         return failure();
+      links = plan.isChained[number] ? links + 1 : 0;
+    }
     insertEvents(program, graph.devices.size());
     return program;
   }
@@ -74,7 +79,10 @@ private:
       return values[number];
     const Buffer &buffer = graph.buffers[number];
     exec::SliceAttr slice = buffer.slice;
-    if (!slice)
+    if (!slice && buffer.writer != kNoCommand && plan.isChained[buffer.writer])
+      slice = exec::SliceAttr::get(builder.getContext(), exec::Space::chain,
+                                   links, 0, buffer.bytes());
+    else if (!slice)
       slice = exec::SliceAttr::get(
           builder.getContext(), exec::Space::arena, buffer.device,
           layout.offsets[plan.placeOf[number]], buffer.bytes());
@@ -176,7 +184,8 @@ private:
   const Plan &plan;
   const ProgramLayout &layout;
   KernelPool &kernels;
-  std::vector<Value> values;                    // by buffer
+  std::vector<Value> values; // by buffer
+  int64_t links = 0;         // of the chain, before the command that is written
   llvm::DenseMap<Operation *, unsigned> events; // by all_reduce
 };
 
@@ -230,6 +239,9 @@ private:
           return failure();
         bodies[command.body.get()] = *body;
       }
+    if (chains && graph->devices.size() == 1 &&
+        hasStreams(graph->devices).none())
+      chainConvolutions(*graph);
     unsigned moved = moveGradients(*graph);
     auto [plan, layout] =
         moved ? choosePlanWithSlack(*graph, growth) : choosePlan(*graph);

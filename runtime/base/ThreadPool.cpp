@@ -157,6 +157,8 @@ Status ThreadPool::reserve(int threads) {
   return {};
 }
 
+int ThreadPool::callingWorker() { return std::max(currentWorker, 0); }
+
 void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
                      Invoke invoke, void *context) {
   threads = std::min(threads, numWorkers_.load(std::memory_order_relaxed) + 1);
@@ -164,7 +166,7 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
   // nobody ever waits for the pool.
   if (threads <= 1 || currentWorker >= 0 ||
       busy_.exchange(true, std::memory_order_acquire)) {
-    invoke(context, std::max(currentWorker, 0), 0, numTiles);
+    invoke(context, callingWorker(), 0, numTiles);
     return;
   }
   grain = std::max<int64_t>(grain, 1);

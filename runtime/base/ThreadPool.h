@@ -52,15 +52,16 @@ public:
   /// numTiles), from at most `threads` threads, and returns when all are done.
   /// `worker` is in [0, threads); two ranges that run at the same time have
   /// different ones, and 0 is the caller. Ranges have at least `grain` tiles
-  /// (the last may have fewer). When another thread is using the pool, or from
-  /// inside a body, the caller does all the work itself.
+  /// (the last may have fewer). When another thread is using the pool, the
+  /// caller does all the work itself. So does a worker that calls this from
+  /// inside a body; it keeps its number there, whatever `threads` is.
   template <typename Body>
   void parallelFor(int threads, int64_t numTiles, int64_t grain, Body &&body) {
     using Function = std::remove_reference_t<Body>;
     if (numTiles <= 0)
       return;
     if (threads <= 1 || numTiles <= grain) {
-      body(0, int64_t(0), numTiles);
+      body(callingWorker(), int64_t(0), numTiles);
       return;
     }
     run(
@@ -75,6 +76,8 @@ private:
   using Invoke = void (*)(void *context, int worker, int64_t begin,
                           int64_t end);
 
+  /// The worker whose body the calling thread is in; 0 outside of bodies.
+  static int callingWorker();
   void run(int threads, int64_t numTiles, int64_t grain, Invoke invoke,
            void *context);
   void work(int worker);

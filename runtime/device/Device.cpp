@@ -14,8 +14,14 @@ Event::~Event() = default;
 KernelModule::~KernelModule() = default;
 Graph::~Graph() = default;
 Library::~Library() = default;
-void Library::endLoading() {}
 LibraryCall::~LibraryCall() = default;
+
+Result<std::unique_ptr<LibraryChain>>
+Library::prepareChain(std::span<const sinter_command>, const CallMeans &) {
+  return std::unique_ptr<LibraryChain>();
+}
+
+void Library::endLoading() {}
 
 int LibraryCall::alternatives() { return 0; }
 void LibraryCall::select(int) {}

@@ -81,6 +81,17 @@ public:
   virtual std::string description() const = 0;
 };
 
+/// Convolutions of which each alone reads the result of the one before it.
+/// run() computes all of them, part by part: its `buffers` are the slices of
+/// the first, then those of the second, and so on. Results of all but the last
+/// stay in scratch; their own memory keeps what it has.
+class LibraryChain : public LibraryCall {
+public:
+  /// Convolution `index` by itself, from memory to memory, with the same bits.
+  /// It belongs to the chain, and what binds the chain binds it, too.
+  virtual LibraryCall &member(size_t index) = 0;
+};
+
 /// What a call is prepared with.
 struct CallMeans {
   /// The artifact's constant section in host memory: operands in
@@ -110,6 +121,13 @@ public:
   /// cannot do it.
   virtual Result<std::unique_ptr<LibraryCall>>
   prepare(const sinter_command &command, const CallMeans &means) = 0;
+
+  /// Prepares a chain of CONV commands (SINTER_SPACE_CHAIN). Null if
+  /// computing them together is not faster; so it is by default. Then each is
+  /// prepared by itself.
+  virtual Result<std::unique_ptr<LibraryChain>>
+  prepareChain(std::span<const sinter_command> commands,
+               const CallMeans &means);
 
   /// Called when all calls of a program are prepared: the time to tell users
   /// about them. Does nothing by default.

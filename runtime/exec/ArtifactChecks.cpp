@@ -228,8 +228,9 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
                                     : std::string()) +
                      ": " + status.message());
   }
-  if (Status waits = checkWaits(entry); !waits.ok())
-    return corrupt(who + ": " + waits.message());
+  for (const Status &status : {checkWaits(entry), checkChains(artifact, entry)})
+    if (!status.ok())
+      return corrupt(who + ": " + status.message());
   return {};
 }
 

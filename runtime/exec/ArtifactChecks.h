@@ -41,6 +41,14 @@ Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
 /// Checks, after the commands, that one AWAIT follows each ALL_REDUCE.
 Status checkWaits(const sinter_entry &entry);
 
+/// Whether `command`, which was checked, is in a chain that goes on after it.
+inline bool isChainedToNext(const sinter_command &command) {
+  return command.numSlices && command.numReads < command.numSlices &&
+         command.slices[command.numSlices - 1].space == SINTER_SPACE_CHAIN;
+}
+/// Checks, after the commands, that those of a chain follow each other.
+Status checkChains(const sinter_artifact &artifact, const sinter_entry &entry);
+
 /// Whether devices of `kind` ("cpu", "cuda", "sim") can run the kernel.
 bool hasCodeFor(const sinter_artifact &artifact,
                 const sinter_kernel_desc &kernel, const char *kind);

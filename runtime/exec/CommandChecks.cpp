@@ -59,6 +59,10 @@ Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
   case SINTER_SPACE_OUTPUT:
     SINTER_RETURN_IF_ERROR(indexed(writtenOutputs(entry), "output"));
     return entry.outputs[slice.index].sizeBytes;
+  case SINTER_SPACE_CHAIN:
+    // It has memory for its slices if they need any.
+    SINTER_RETURN_IF_ERROR(indexed(SINTER_MAX_CHAIN - 1, "link of a chain"));
+    return slice.offsetBytes ? 0 : slice.sizeBytes;
   default:
     return Status::invalid("the unknown space " + number(slice.space));
   }
@@ -143,6 +147,46 @@ Status sinter::rt::checkWaits(const sinter_entry &entry) {
   if (!begun.empty())
     return Status::invalid("nothing waits for the all_reduce of event " +
                            number(*begun.begin()));
+  return {};
+}
+
+Status sinter::rt::checkChains(const sinter_artifact &artifact,
+                               const sinter_entry &entry) {
+  auto isForward = [](const sinter_command &command) {
+    return command.kind == SINTER_CMD_CONV &&
+           command.conv.params->direction == SINTER_CONV_FORWARD;
+  };
+  uint32_t links = 0; // of the chain, before the command
+  for (uint32_t i = 0; i < entry.numCommands; ++i) {
+    const sinter_command &command = entry.commands[i];
+    const bool isChained = isChainedToNext(command);
+    for (uint32_t j = 0; j < command.numSlices; ++j) {
+      const bool isLink =
+          (links && j == 0) || (isChained && j + 1 == command.numSlices);
+      if (!isLink && command.slices[j].space == SINTER_SPACE_CHAIN)
+        return Status::invalid("slice " + number(j) + " of command " +
+                               number(i) +
+                               " is in a chain that it is no link of");
+    }
+    if (!isChained) {
+      links = 0;
+      continue;
+    }
+    const std::string who = "command " + number(i) + " is chained, ";
+    if (i + 1 == entry.numCommands)
+      return Status::invalid(who + "but the last one");
+    const sinter_command &next = entry.commands[i + 1];
+    if (!isForward(command) || !isForward(next) ||
+        command.place != next.place || command.stream != next.stream ||
+        std::strcmp(placeKind(artifact, command.place), "cpu") != 0)
+      return Status::invalid(who + "but it and the next one are not forward "
+                                   "convolutions of one stream of a CPU");
+    const sinter_slice &result = command.slices[command.numSlices - 1],
+                       &input = next.slices[0];
+    if (result.index != links++ || input.space != result.space ||
+        input.index != result.index || input.sizeBytes != result.sizeBytes)
+      return Status::invalid(who + "but the next one does not read its result");
+  }
   return {};
 }
 

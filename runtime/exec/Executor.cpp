@@ -13,6 +13,20 @@
 
 using namespace sinter::rt;
 
+namespace {
+
+/// The call of a command that a chain before it computes.
+class DoneBefore final : public LibraryCall {
+public:
+  uint64_t sharedBytes() const override { return 0; }
+  uint64_t perWorkerBytes() const override { return 0; }
+  Status bind(const Scratch &, int) override { return {}; }
+  Status run(void *const *, const CallContext &) override { return {}; }
+  std::string description() const override { return kWithCommandBefore; }
+};
+
+} // namespace
+
 /// The address of `slice` in slot `slot`, for a command on `place`; null if it
 /// changes from run to run.
 void *Executor::address(const sinter_artifact &artifact, const Place &place,
@@ -33,6 +47,11 @@ void *Executor::address(const sinter_artifact &artifact, const Place &place,
     break;
   case SINTER_SPACE_CONTROL:
     base = io.control;
+    break;
+  case SINTER_SPACE_CHAIN:
+    base = links_.empty()
+               ? nullptr
+               : static_cast<const uint8_t *>(links_[slice.index].get());
     break;
   case SINTER_SPACE_INPUT:
     base = io.inputs;
@@ -87,9 +106,74 @@ static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
                     b.slices + b.numSlices, isSame);
 }
 
+static CallMeans meansOf(const sinter_artifact &artifact, const Device &device,
+                         uint32_t place) {
+  return {artifact.constants, device.threads(), workspaceBytes(artifact, place),
+          !artifact.isUnordered};
+}
+
+/// Allocates what is between the commands of chains, if that was not done.
+Status Executor::provideLinks() {
+  if (!links_.empty())
+    return {};
+  links_.resize(SINTER_MAX_CHAIN - 1);
+  for (uint32_t index = 0; index < links_.size(); ++index) {
+    uint64_t sizeBytes = 0;
+    for (uint32_t i = 0; i < entry_->numCommands; ++i)
+      if (const sinter_command &command = entry_->commands[i];
+          isChainedToNext(command))
+        if (const sinter_slice &link = command.slices[command.numSlices - 1];
+            link.index == index)
+          sizeBytes = std::max(sizeBytes, link.sizeBytes);
+    Device &device = *main_->device;
+    Result<void *> memory =
+        device.allocate(sizeBytes, "results between convolutions");
+    if (!memory.ok())
+      return memory.status();
+    links_[index] = {*memory, [&device](void *each) { device.free(each); }};
+  }
+  // Without slots yet, addSlot() takes the addresses.
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    for (uint32_t j = 0; j < steps_.size(); ++j)
+      for (uint32_t k = 0; k < entry_->commands[j].numSlices; ++k)
+        if (const sinter_slice &slice = entry_->commands[j].slices[k];
+            slice.space == SINTER_SPACE_CHAIN)
+          buffers_[i][steps_[j].firstBuffer + k] = links_[slice.index].get();
+  return {};
+}
+
+/// Makes the chain that begins with command `index` the last one.
+Status Executor::prepareChain(const sinter_artifact &artifact, uint32_t index,
+                              const Step &step) {
+  uint32_t end = index;
+  while (isChainedToNext(entry_->commands[end]))
+    ++end;
+  Device &device = *step.place->device;
+  Result<Library *> library = device.library();
+  if (!library.ok())
+    return library.status();
+  auto chain = (*library)->prepareChain(
+      std::span(entry_->commands + index, entry_->commands + end + 1),
+      meansOf(artifact, device, entry_->commands[index].place));
+  if (!chain.ok())
+    return chain.status();
+  chain_ = {chain->get(), index, end + 1};
+  calls_.back() = std::move(*chain);
+  return chain_.call ? Status() : provideLinks();
+}
+
 Status Executor::prepareCall(const sinter_artifact &artifact, uint32_t index,
                              Step &step) {
   const sinter_command &command = entry_->commands[index];
+  if (index >= chain_.end && isChainedToNext(command))
+    SINTER_RETURN_IF_ERROR(prepareChain(artifact, index, step));
+  if (index < chain_.end && chain_.call) {
+    if (index > chain_.begin)
+      calls_.back() = std::make_unique<DoneBefore>();
+    step.call = calls_.back().get();
+    step.alone = &chain_.call->member(index - chain_.begin);
+    return {};
+  }
   std::vector<uint32_t> &known = callsOf_[command.matmul.params];
   for (uint32_t other : known)
     if (mayShareCall(entry_->commands[other], command)) {
@@ -103,9 +187,7 @@ Status Executor::prepareCall(const sinter_artifact &artifact, uint32_t index,
   if (!library.ok())
     return library.status();
   auto call =
-      (*library)->prepare(command, {artifact.constants, device.threads(),
-                                    workspaceBytes(artifact, command.place),
-                                    !artifact.isUnordered});
+      (*library)->prepare(command, meansOf(artifact, device, command.place));
   if (!call.ok())
     return call.status();
   step.call = call->get();

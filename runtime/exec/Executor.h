@@ -22,6 +22,7 @@
 #include "runtime/exec/Profile.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -38,6 +39,9 @@ struct ScratchNeeds {
     perWorkerBytes = std::max(perWorkerBytes, other.perWorkerBytes);
   }
 };
+
+/// What the library chose for a command that the one before it computes, too.
+inline constexpr const char *kWithCommandBefore = "with the command before it";
 
 class Executor {
 public:
@@ -138,7 +142,8 @@ private:
       uint32_t event;     // RECORD, WAIT
     };
     int64_t tiles;
-    Place *from, *to; // COPY
+    Place *from, *to;   // COPY
+    LibraryCall *alone; // in a run with a watch, instead of the call of a chain
   };
   /// An event of the plan. Null if the host's order is enough: a command of the
   /// CPU is done when the call returns.
@@ -165,6 +170,9 @@ private:
   Status sum(const Step &step, Stream &stream, void *const *buffers);
   Status prepareCall(const sinter_artifact &artifact, uint32_t index,
                      Step &step);
+  Status prepareChain(const sinter_artifact &artifact, uint32_t index,
+                      const Step &step);
+  Status provideLinks();
   Status prepareEvent(const sinter_command &command, Step &step);
   void addSlot(const sinter_artifact &artifact, uint32_t slot);
   Status fillOperands(uint32_t index);
@@ -224,6 +232,14 @@ private:
   /// While commands are prepared: those with a call of their own, by the
   /// parameters.
   std::unordered_map<const void *, std::vector<uint32_t>> callsOf_;
+  /// Memory of SINTER_SPACE_CHAIN, by index; null as long as calls of chains
+  /// need none.
+  std::vector<std::unique_ptr<void, std::function<void(void *)>>> links_;
+  /// While commands are prepared: the last chain, of commands [begin, end).
+  struct {
+    LibraryChain *call = nullptr; // null: each has its own
+    uint32_t begin = 0, end = 0;
+  } chain_;
 };
 
 } // namespace sinter::rt

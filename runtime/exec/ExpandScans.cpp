@@ -32,10 +32,12 @@ Status checkValues(const sinter_scan &scan) {
     const sinter_scan_value &value = scan.values[i];
     for (const sinter_slice *slice : {&value.first, &value.middle, &value.last})
       if (slice->space == SINTER_SPACE_SCAN ||
+          slice->space == SINTER_SPACE_CHAIN ||
           slice->sizeBytes != value.last.sizeBytes)
-        return Status::invalid("value " + number(i) +
-                               " of the scan is in the space of scans, or has "
-                               "several sizes");
+        return Status::invalid(
+            "value " + number(i) +
+            " of the scan is in the space of scans or chains, or has "
+            "several sizes");
     if (value.period < 1)
       return Status::invalid("value " + number(i) + " of the scan repeats " +
                              "after " + number(value.period) + " trips");
@@ -63,6 +65,8 @@ Status checkBodyCommand(const sinter_scan &scan, const sinter_command &around,
   if (command.numSlices && !command.slices)
     return Status::invalid("has no slice table");
   for (const sinter_slice &slice : slicesOf(command)) {
+    if (slice.space == SINTER_SPACE_CHAIN)
+      return Status::invalid("is in a chain in the body of a scan");
     if (slice.space != SINTER_SPACE_SCAN)
       continue;
     if (slice.index >= scan.numValues)

@@ -65,7 +65,8 @@ Status Executor::runStep(const Step &step, Stream &stream, uint32_t slot) {
   case SINTER_CMD_MATMUL:
   case SINTER_CMD_CONV:
   case SINTER_CMD_ATTENTION:
-    return device.call(stream, *step.call, buffers);
+    return device.call(stream, watch_ && step.alone ? *step.alone : *step.call,
+                       buffers);
   case SINTER_CMD_ALL_REDUCE:
     return sum(step, stream, buffers);
   case SINTER_CMD_AWAIT:
@@ -104,6 +105,8 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
     buffers[patch.buffer] = static_cast<uint8_t *>(output) + patch.offsetBytes;
   }
 
+  if (watch_)
+    SINTER_RETURN_IF_ERROR(provideLinks());
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t begin = profile ? nowNs() : 0;
@@ -145,6 +148,7 @@ Status Executor::gather(uint32_t slot) {
 
 /// Runs, awaits and reports one command after the other.
 Status Executor::runWatched(uint32_t slot) {
+  SINTER_RETURN_IF_ERROR(provideLinks());
   SINTER_RETURN_IF_ERROR(gather(slot));
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {

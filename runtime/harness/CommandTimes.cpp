@@ -7,6 +7,7 @@
 
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/Executor.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +24,8 @@ using Handler = nlohmann::json::error_handler_t;
 
 struct CommandTimes::Row {
   const Entry *entry;
-  const Line *line;
+  const Line *line;  // of a chain that runs together: its first
+  std::string nodes; // of all its commands
   double us, share, gbps, mostGbps, tflops;
   double mostTflops; // 0: no limit is known
   double bestUs;     // the least time by both limits; 0: none is known
@@ -197,36 +199,50 @@ CommandTimes::rows(const Ceilings &ceilings,
   for (const Entry &entry : entries_) {
     const std::vector<double> flops =
         flopsOf ? flopsOf(*entry.source) : std::vector<double>();
-    for (size_t i = 0; i < entry.lines.size(); ++i) {
+    for (size_t i = 0, next = 0; i < entry.lines.size(); i = next) {
       const Line &line = entry.lines[i];
       const sinter_command &command = *line.command;
+      std::string nodes = command.label;
+      AccessedBytes bytes = accessedBytes(command, limitsOf(command));
+      double ownFlops = i < flops.size() ? flops[i] : 0;
+      auto totalNs = static_cast<double>(line.totalNs);
+      for (next = i + 1; next < entry.lines.size() &&
+                         entry.lines[next].call == kWithCommandBefore;
+           ++next) {
+        const Line &member = entry.lines[next];
+        nodes += std::string(",") + member.command->label;
+        // The result between the two is not in memory.
+        const AccessedBytes own = accessedBytes(*member.command, {});
+        bytes.read += own.read - member.command->slices[0].sizeBytes;
+        bytes.written = own.written;
+        ownFlops += next < flops.size() ? flops[next] : 0;
+        totalNs += static_cast<double>(member.totalNs);
+      }
       if (command.kind == SINTER_CMD_SCAN)
         continue; // its commands have the time
-      const auto [read, written] = accessedBytes(command, limitsOf(command));
-      const auto totalNs = static_cast<double>(line.totalNs);
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
       auto rate = [&](double amount) { return us > 0 ? amount / us : 0; };
       // The limits are those of the first device.
       const bool isFirstKind = placeKind(artifact_, command.place) ==
                                std::string(placeKind(artifact_, 0));
-      const double bytes =
-          static_cast<double>(line.trips) * static_cast<double>(read + written);
-      const double ownFlops = i < flops.size() ? flops[i] : 0;
+      const double allBytes = static_cast<double>(line.trips) *
+                              static_cast<double>(bytes.read + bytes.written);
       Row row = {&entry,
                  &line,
+                 std::move(nodes),
                  us,
                  total > 0 ? totalNs / total : 0,
-                 rate(bytes) / 1e3,
-                 isFirstKind ? ceilings.mostGBps(read, written) : 0,
+                 rate(allBytes) / 1e3,
+                 isFirstKind ? ceilings.mostGBps(bytes.read, bytes.written) : 0,
                  rate(ownFlops) / 1e6,
                  isFirstKind ? mostTflops(command, ceilings) : 0,
                  0};
       if (row.mostGbps > 0)
-        row.bestUs = bytes / row.mostGbps / 1e3;
+        row.bestUs = allBytes / row.mostGbps / 1e3;
       if (row.mostTflops > 0)
         row.bestUs = std::max(row.bestUs, ownFlops / row.mostTflops / 1e6);
-      rows.push_back(row);
+      rows.push_back(std::move(row));
     }
   }
   // Of equal times, in the order of the tables.
@@ -283,7 +299,7 @@ std::string CommandTimes::table(const Ceilings &ceilings,
       text += std::string("@") + row.entry->source->name + " ";
     if (command.kind == SINTER_CMD_LAUNCH)
       text += std::string(kernelName(command)) + " ";
-    text += std::string(command.label);
+    text += row.nodes;
     text += (row.line->call.empty() ? "" : ": " + row.line->call) + "\n";
   }
   if (hasMost) {
@@ -323,7 +339,7 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     each["kind"] = commandName(command.kind);
     if (command.kind == SINTER_CMD_LAUNCH)
       each["kernel"] = kernelName(command);
-    each["nodes"] = command.label;
+    each["nodes"] = row.nodes;
     if (!row.line->call.empty())
       each["call"] = row.line->call;
     each["us"] = row.us;

@@ -930,3 +930,140 @@ exec.program @coded_table("x" : tensor<2x4xf32>, "w" : tensor<4x3xi8>, "s" : ten
   // expected-error @below {{the table of zero points needs 12 elements, its buffer has 6}}
   exec.matmul(%x, %w, %s) -> %y m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1] weights <bits 8 block 1 zeros 2>
 }
+
+// -----
+
+// conv C8: chains.
+exec.program @chain_copied("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-error @below {{the next command is no forward convolution of its result}}
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.copy %t -> %y
+}
+
+// -----
+
+exec.program @chain_other_input("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-error @below {{the next command is no forward convolution of its result}}
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.conv forward(%x, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+}
+
+// -----
+
+exec.program @chain_open("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  exec.conv forward(%x, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  // expected-error @below {{is in a chain that nothing ends}}
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+}
+
+// -----
+
+exec.program @chain_number("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[1] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-error @below {{uses a buffer of a chain that it does not continue}}
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.conv forward(%t, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+}
+
+// -----
+
+exec.program @chain_added("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %u = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  // expected-error @below {{uses a buffer of a chain that it does not continue}}
+  exec.conv forward(%t, %w, %t) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last post [#exec.post_op<add read 2>]
+}
+
+// -----
+
+exec.program @chain_offset("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-error @below {{has an offset in a chain}}
+  %t = exec.buffer chain[0] 64 + 128 : tensor<1x4x4x2xf32>
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.conv forward(%t, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+}
+
+// -----
+
+exec.program @chain_index("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-error @below {{has index 3 in a space of 3}}
+  %t = exec.buffer chain[3] 0 + 128 : tensor<1x4x4x2xf32>
+  exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.conv forward(%t, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+}
+
+// -----
+
+exec.program @chain_overwritten("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 128 unshared 0 max_live 128 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-note @below {{the buffer is here}}
+  %a = exec.buffer arena[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %u = exec.buffer arena[0] 0 + 128 : tensor<1x4x4x2xf32>
+  exec.copy %x -> %a
+  exec.conv forward(%a, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.conv forward(%t, %w) -> %u batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  exec.copy %u -> %y
+}
+
+// -----
+
+exec.program @chain_in_place("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>) -> ("y" : tensor<1x4x4x2xf32>) arena 128 unshared 0 max_live 128 {
+  %x = exec.buffer input[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
+  %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
+  // expected-note @below {{the buffer is here}}
+  %a = exec.buffer arena[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
+  %u = exec.buffer arena[0] 0 + 128 : tensor<1x4x4x2xf32>
+  exec.copy %x -> %a
+  exec.conv forward(%a, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.conv forward(%t, %w, %a) -> %u batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last post [#exec.post_op<add read 2>]
+  exec.copy %u -> %y
+}

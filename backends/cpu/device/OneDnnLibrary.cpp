@@ -7,6 +7,7 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 
 #include "backends/cpu/device/ByteCall.h"
+#include "backends/cpu/device/ConvChain.h"
 #include "backends/cpu/device/PostOps.h"
 #include "runtime/base/FilePages.h"
 
@@ -33,11 +34,7 @@ public:
 
   LibraryCallResult prepare(const sinter_command &command,
                             const CallMeans &means) override {
-    // The library chooses algorithms by the number of threads it may use.
-    OneThreadScope oneThread;
-    try {
-      context_.reserve(means.threads);
-      context_.workspaceBytes = means.workspaceBytes;
+    return guarded<LibraryCallResult>(means, [&] {
       LibraryCallResult call = command.kind == SINTER_CMD_CONV
                                    ? prepareConv(command, means.constants)
                                : command.kind == SINTER_CMD_ATTENTION
@@ -45,6 +42,34 @@ public:
                                    : prepareMatmul(command, means.constants);
       releaseConstants(command, means.constants);
       return call;
+    });
+  }
+
+  Result<std::unique_ptr<LibraryChain>>
+  prepareChain(std::span<const sinter_command> commands,
+               const CallMeans &means) override {
+    using Chain = Result<std::unique_ptr<LibraryChain>>;
+    return guarded<Chain>(means, [&] {
+      Chain chain =
+          prepareConvChain(commands, means, [&](const sinter_command &part) {
+            return prepareConv(part, means.constants);
+          });
+      for (const sinter_command &command : commands)
+        releaseConstants(command, means.constants);
+      return chain;
+    });
+  }
+
+private:
+  /// Calls `prepare`, which may throw.
+  template <typename Prepared, typename Prepare>
+  Prepared guarded(const CallMeans &means, Prepare prepare) {
+    // The library chooses algorithms by the number of threads it may use.
+    OneThreadScope oneThread;
+    try {
+      context_.reserve(means.threads);
+      context_.workspaceBytes = means.workspaceBytes;
+      return prepare();
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +
                          error.what());
@@ -54,7 +79,6 @@ public:
     }
   }
 
-private:
   /// Almost all calls have packed their weights by now.
   static void releaseConstants(const sinter_command &command,
                                const uint8_t *constants) {

@@ -20,7 +20,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 6                     /* another major is refused */
-#define SINTER_ABI_MINOR 1
+#define SINTER_ABI_MINOR 2
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -119,9 +119,20 @@ typedef enum sinter_space {
   SINTER_SPACE_OUTPUT,    /* index: output of the entry */
   SINTER_SPACE_CONSTANT,  /* index 0; offsetBytes into `constants` */
   SINTER_SPACE_CONTROL,   /* index 0; offsetBytes into sinter_control */
-  SINTER_SPACE_SCAN       /* only in the commands of a scan; index: the
+  SINTER_SPACE_SCAN,      /* only in the commands of a scan; index: the
                              sinter_scan_value; offsetBytes is inside it */
+  SINTER_SPACE_CHAIN /* between two convolutions of a chain; index: how many
+                        slices of this space the chain has before it;
+                        offsetBytes is 0 */
 } sinter_space;
+
+/* A chain are forward CONVs, each the next command of the one before it, on its
+ * place, a CPU, and its stream. It alone reads the result of that one, as its
+ * input, in SINTER_SPACE_CHAIN, where no other slices are. What a chain reads
+ * from other spaces is not overwritten before its last command has run: so the
+ * commands may run together, part by part, and a slice between them needs no
+ * memory of its own. */
+#define SINTER_MAX_CHAIN 4 /* commands */
 
 typedef struct sinter_slice {
   uint32_t space; /* sinter_space */
