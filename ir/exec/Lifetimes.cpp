@@ -112,8 +112,8 @@ LogicalResult LiveBuffers::collectChain(CommandOpInterface command,
     if (!isForward || conv.getInputs()[0] != before.getOutput() ||
         next.place != place.place || next.stream != place.stream)
       return before.emitOpError()
-             << "is in a chain, but the next command is no forward convolution "
-                "of its result on its place and stream";
+             << "is in a chain, but the next command is not a forward "
+                "convolution of its result on the same place and stream";
     links = bufferOp(before.getOutput()).getSlice().getIndex() + 1;
     SmallVector<Value> reads = chainReads.lookup(before);
     llvm::append_range(reads, before.getInputs().drop_front(links > 1));

@@ -20,9 +20,10 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     gradients of activations, and so does what depends on them. The compute stream should not wait for that stream
     only because it takes its bytes, so values are kept longer if the arena then grows by at most the given share.
 
-    On the CPU, a pointwise or depthwise float32 convolution whose result is large and has one reader, another convolution, is `chained` to it
-    if both have constant filters and the reader comes next: the runtime computes them in bands of rows, so that the
-    result stays in a cache. What the convolutions of a chain read lives until the last of them has run.
+    On the CPU, pointwise and depthwise float32 convolutions with constant filters form a chain if each but the last
+    has a large result that only the next one reads, and this one comes next in the order. Such a result is in the
+    space `chain`, not in the arena: the runtime computes the convolutions in bands of rows, and it stays in a cache.
+    What the convolutions of a chain read lives until the last of them has run.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
   let options = [

@@ -164,9 +164,9 @@ Status sinter::rt::checkChains(const sinter_artifact &artifact,
       const bool isLink =
           (links && j == 0) || (isChained && j + 1 == command.numSlices);
       if (!isLink && command.slices[j].space == SINTER_SPACE_CHAIN)
-        return Status::invalid("slice " + number(j) + " of command " +
-                               number(i) +
-                               " is in a chain that it is no link of");
+        return Status::invalid(
+            "slice " + number(j) + " of command " + number(i) +
+            " is in the chain space, but not between two commands of a chain");
     }
     if (!isChained) {
       links = 0;

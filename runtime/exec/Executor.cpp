@@ -116,8 +116,8 @@ static CallMeans meansOf(const sinter_artifact &artifact, const Device &device,
 Status Executor::provideLinks() {
   if (!links_.empty())
     return {};
-  links_.resize(SINTER_MAX_CHAIN - 1);
-  for (uint32_t index = 0; index < links_.size(); ++index) {
+  decltype(links_) links(SINTER_MAX_CHAIN - 1);
+  for (uint32_t index = 0; index < links.size(); ++index) {
     uint64_t sizeBytes = 0;
     for (uint32_t i = 0; i < entry_->numCommands; ++i)
       if (const sinter_command &command = entry_->commands[i];
@@ -130,8 +130,9 @@ Status Executor::provideLinks() {
         device.allocate(sizeBytes, "results between convolutions");
     if (!memory.ok())
       return memory.status();
-    links_[index] = {*memory, [&device](void *each) { device.free(each); }};
+    links[index] = {*memory, [&device](void *each) { device.free(each); }};
   }
+  links_ = std::move(links);
   // Without slots yet, addSlot() takes the addresses.
   for (size_t i = 0; i < buffers_.size(); ++i)
     for (uint32_t j = 0; j < steps_.size(); ++j)

@@ -939,7 +939,7 @@ exec.program @chain_copied("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1xf32>)
   %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
   %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
   %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
-  // expected-error @below {{the next command is no forward convolution of its result}}
+  // expected-error @below {{the next command is not a forward convolution of its result}}
   exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
       kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
   exec.copy %t -> %y
@@ -952,7 +952,7 @@ exec.program @chain_other_input("x" : tensor<1x4x4x2xf32>, "w" : tensor<2x2x1x1x
   %w = exec.buffer input[1] 0 + 16 : tensor<2x2x1x1xf32>
   %y = exec.buffer output[0] 0 + 128 : tensor<1x4x4x2xf32>
   %t = exec.buffer chain[0] 0 + 128 : tensor<1x4x4x2xf32>
-  // expected-error @below {{the next command is no forward convolution of its result}}
+  // expected-error @below {{the next command is not a forward convolution of its result}}
   exec.conv forward(%x, %w) -> %t batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]
       kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0] channels_last
   exec.conv forward(%x, %w) -> %y batch 1 channels 2 filters 2 groups 1 input [4, 4] output [4, 4]

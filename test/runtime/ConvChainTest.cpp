@@ -364,7 +364,7 @@ TEST_CASE("chains: artifacts that break one", "[artifact][chain]") {
   refused("not forward convolutions of one stream", [](Chain &chain) {
     chain.command(1).stream = SINTER_STREAM_GRADIENT;
   });
-  refused("in a chain that it is no link of",
+  refused("not between two commands of a chain",
           [](Chain &chain) { chain.slice(2, 3) = chain.slice(1, 0); });
   refused("is chained, but the last one", [](Chain &chain) {
     chain.slice(2, 4) = {SINTER_SPACE_CHAIN, 2, 0, chain.slice(2, 4).sizeBytes};

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/ConvChain.h"
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/ConvChainMember.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/CpuId.h"
 
@@ -15,8 +16,6 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <map>
-#include <tuple>
 #include <vector>
 
 using namespace sinter;
@@ -24,8 +23,6 @@ using namespace sinter::cpu;
 using namespace sinter::rt;
 
 namespace {
-
-constexpr int64_t floatBytes = 4;
 
 /// Bytes of a band: what it reads of the first input and writes between the
 /// convolutions and of the last result. They fit in the cache of level 2 beside
@@ -36,88 +33,11 @@ int64_t bandBytes(uint64_t workspaceBytes) {
       std::min(hostL2Bytes() * 3 / 4, workspaceBytes / 8), least, most));
 }
 
-/// Rows of an image.
-struct Rows {
-  int64_t begin = 0, end = 0;
-  int64_t count() const { return end - begin; }
-  bool isEmpty() const { return begin >= end; }
-};
-
 /// One of `parts` parts that differ by at most one row.
 Rows partOf(Rows rows, int64_t number, int64_t parts) {
   return {rows.begin + rows.count() * number / parts,
           rows.begin + rows.count() * (number + 1) / parts};
 }
-
-/// A convolution on some rows of an image.
-struct Part {
-  sinter_conv params;
-  sinter_command command;
-  std::unique_ptr<LibraryCall> call;
-};
-
-/// One convolution of a chain.
-class Member {
-public:
-  explicit Member(const sinter_command &command)
-      : command_(command), params_(*command.conv.params),
-        inputRowBytes_(floatBytes * params_.inputDims[1] * params_.channels),
-        resultRowBytes_(floatBytes * params_.outputDims[1] * params_.filters) {}
-
-  const sinter_conv &params() const { return params_; }
-  const sinter_command &command() const { return command_; }
-  int64_t inputRowBytes() const { return inputRowBytes_; }
-  int64_t resultRowBytes() const { return resultRowBytes_; }
-  int64_t resultRows() const { return params_.outputDims[0]; }
-  int64_t windowHeight() const {
-    return (params_.kernel[0] - 1) * params_.dilations[0] + 1;
-  }
-  double flopsOfRow() const {
-    return 2.0 * static_cast<double>(params_.outputDims[1] * params_.filters) *
-           static_cast<double>(params_.channels / params_.groups *
-                               params_.kernel[0] * params_.kernel[1]);
-  }
-
-  bool fits(bool isLast) const;
-  /// Whether `next` reads the result in the same shape.
-  bool isReadBy(const Member &next) const;
-  /// The rows of the input within the windows of `result`.
-  Rows inputRows(Rows result) const;
-
-  /// Makes the call for `result`, if there is none that can compute it.
-  Status preparePart(Rows result, const PrepareMember &prepare);
-  /// Whether each part is worth a call. Those of a few points may also be
-  /// computed in another way, which rounds otherwise.
-  bool hasLargeParts() const {
-    constexpr int64_t leastPoints = 32;
-    return std::ranges::all_of(parts_, [](const auto &each) {
-      const int64_t *dims = each.second.params.outputDims;
-      return dims[0] * dims[1] >= leastPoints;
-    });
-  }
-  uint64_t partBytes() const;
-  /// Whether each part needs only scratch of a worker.
-  bool isLocal() const;
-  Status bind(const Scratch &scratch, int threads);
-  std::string description() const;
-
-  /// Computes `result` of image `image`. `input` is the first row that it
-  /// needs, `to` its own first row; `buffers` are the member's own.
-  Status run(Rows result, int64_t image, const void *input, void *to,
-             void *const *buffers, const CallContext &context) const;
-
-private:
-  /// Rows of the result, padding before and after the input.
-  using Key = std::tuple<int64_t, int64_t, int64_t>;
-  Key keyOf(Rows result) const;
-  /// The rows of the windows, which may begin before the input and end after.
-  Rows windowRows(Rows result) const;
-
-  const sinter_command &command_;
-  const sinter_conv &params_;
-  const int64_t inputRowBytes_, resultRowBytes_;
-  std::map<Key, Part> parts_;
-};
 
 /// A worker's place in an image.
 struct Progress {
@@ -168,7 +88,7 @@ private:
     const size_t index_;
   };
 
-  const Member &last() const { return members_.back(); }
+  const ChainMember &last() const { return members_.back(); }
   int64_t images() const { return last().params().batch; }
   /// The rows of range `number` of an image.
   Rows range(int64_t number) const {
@@ -203,7 +123,7 @@ private:
     return fewer;
   }
 
-  std::vector<Member> members_;
+  std::vector<ChainMember> members_;
   std::vector<uint32_t> firstBuffer_; // by member
   std::vector<std::unique_ptr<Alone>> alone_;
   /// A range is what one worker computes, band by band, with no other's help.
@@ -235,120 +155,6 @@ private:
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// One convolution
-//===----------------------------------------------------------------------===//
-
-bool Member::fits(bool isLast) const {
-  const sinter_conv &p = params_;
-  if (command_.conv.byLoops || p.dtype != SINTER_F32 ||
-      (p.outDtype && p.outDtype != SINTER_F32) ||
-      p.direction != SINTER_CONV_FORWARD || p.spatialRank != 2 ||
-      p.layout != SINTER_CHANNELS_LAST || p.batch < 1 || p.channels < 1 ||
-      p.outputDims[0] < 1 || p.outputDims[1] < 1 ||
-      // Each window has a row of the input.
-      p.padsLow[0] >= windowHeight() || p.padsHigh[0] >= windowHeight() ||
-      command_.slices[1].space != SINTER_SPACE_CONSTANT)
-    return false;
-  // Others may be computed by another algorithm for a band than for an image,
-  // with another order of sums.
-  const bool isPointwise = p.kernel[0] == 1 && p.kernel[1] == 1,
-             isDepthwise = p.groups == p.channels && p.groups == p.filters;
-  if (!isDepthwise && !(isPointwise && p.groups == 1))
-    return false;
-  return std::ranges::all_of(
-      std::span(p.postOps, p.numPostOps), [&](const sinter_post_op &op) {
-        const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
-        return traits->slice == SINTER_POST_SLICE_NONE ||
-               (traits->slice == SINTER_POST_SLICE_READ &&
-                (traits->extent == SINTER_POST_EXTENT_COLUMN ||
-                 (traits->extent == SINTER_POST_EXTENT_RESULT && isLast)));
-      });
-}
-
-bool Member::isReadBy(const Member &next) const {
-  const sinter_conv &p = params_, &q = next.params_;
-  return p.batch == q.batch && p.filters == q.channels &&
-         std::equal(p.outputDims, p.outputDims + 2, q.inputDims);
-}
-
-Rows Member::windowRows(Rows result) const {
-  const int64_t begin = result.begin * params_.strides[0] - params_.padsLow[0];
-  return {begin,
-          begin + (result.count() - 1) * params_.strides[0] + windowHeight()};
-}
-
-Rows Member::inputRows(Rows result) const {
-  const Rows rows = windowRows(result);
-  return {std::max<int64_t>(rows.begin, 0),
-          std::min(rows.end, params_.inputDims[0])};
-}
-
-Member::Key Member::keyOf(Rows result) const {
-  const Rows rows = windowRows(result);
-  return {result.count(), std::max<int64_t>(0, -rows.begin),
-          std::max<int64_t>(0, rows.end - params_.inputDims[0])};
-}
-
-Status Member::preparePart(Rows result, const PrepareMember &prepare) {
-  auto [at, isNew] = parts_.try_emplace(keyOf(result));
-  if (!isNew)
-    return {};
-  Part &part = at->second;
-  part.params = params_;
-  part.params.batch = 1;
-  part.params.inputDims[0] = inputRows(result).count();
-  std::tie(part.params.outputDims[0], part.params.padsLow[0],
-           part.params.padsHigh[0]) = at->first;
-  part.command = command_;
-  part.command.conv.params = &part.params;
-  auto call = prepare(part.command);
-  if (!call.ok())
-    return call.status();
-  part.call = std::move(*call);
-  return {};
-}
-
-uint64_t Member::partBytes() const {
-  uint64_t bytes = 0;
-  for (const auto &[key, part] : parts_)
-    bytes = std::max(bytes, part.call->perWorkerBytes());
-  return bytes;
-}
-
-bool Member::isLocal() const {
-  return std::ranges::all_of(parts_, [](const auto &each) {
-    return each.second.call->sharedBytes() == 0;
-  });
-}
-
-Status Member::bind(const Scratch &scratch, int threads) {
-  for (auto &[key, part] : parts_)
-    SINTER_RETURN_IF_ERROR(part.call->bind(scratch, threads));
-  return {};
-}
-
-std::string Member::description() const {
-  return parts_.begin()->second.call->description();
-}
-
-Status Member::run(Rows result, int64_t image, const void *input, void *to,
-                   void *const *buffers, const CallContext &context) const {
-  constexpr size_t mostSlices = 3 + SINTER_MAX_POST_OPS;
-  std::array<void *, mostSlices> addresses;
-  const uint32_t count = command_.numSlices;
-  std::copy_n(buffers, count, addresses.begin());
-  addresses[0] = const_cast<void *>(input);
-  addresses[count - 1] = to;
-  const int64_t offset =
-      (image * resultRows() + result.begin) * resultRowBytes_;
-  for (uint32_t i = 0; i < params_.numPostOps; ++i)
-    if (const sinter_post_op &op = params_.postOps[i];
-        sinter_post_op_row(op.kind)->extent == SINTER_POST_EXTENT_RESULT)
-      addresses[op.slice] = static_cast<uint8_t *>(buffers[op.slice]) + offset;
-  return parts_.at(keyOf(result)).call->run(addresses.data(), context);
-}
 
 //===----------------------------------------------------------------------===//
 // Preparation
@@ -490,7 +296,7 @@ Result<bool> ConvChain::prepare(const CallMeans &means,
       return false;
   // A band of the result must not overwrite what later bands read.
   const sinter_command &end = last().command();
-  for (const Member &member : std::span(members_).first(count - 1))
+  for (const ChainMember &member : std::span(members_).first(count - 1))
     for (uint32_t i = &member != &members_.front();
          i < member.command().numReads; ++i)
       if (overlaps(member.command().slices[i], end.slices[end.numSlices - 1]))
@@ -504,7 +310,7 @@ Result<bool> ConvChain::prepare(const CallMeans &means,
     heldBytes_ += alignUp(heldRows_[i] * members_[i].resultRowBytes());
   }
   return std::ranges::all_of(members_,
-                             [](const Member &member) {
+                             [](const ChainMember &member) {
                                return member.hasLargeParts() &&
                                       member.isLocal();
                              }) &&
@@ -513,7 +319,7 @@ Result<bool> ConvChain::prepare(const CallMeans &means,
 
 uint64_t ConvChain::perWorkerBytes() const {
   uint64_t bytes = 0;
-  for (const Member &member : members_)
+  for (const ChainMember &member : members_)
     bytes = std::max(bytes, member.partBytes());
   return static_cast<uint64_t>(heldBytes_) + bytes;
 }
@@ -523,7 +329,7 @@ Status ConvChain::bind(const Scratch &scratch, int threads) {
   threads_ = threads;
   Scratch ofParts = scratch;
   ofParts.perWorker += heldBytes_;
-  for (Member &member : members_)
+  for (ChainMember &member : members_)
     SINTER_RETURN_IF_ERROR(member.bind(ofParts, threads));
   return {};
 }
@@ -531,7 +337,7 @@ Status ConvChain::bind(const Scratch &scratch, int threads) {
 std::string ConvChain::description() const {
   std::string text = "in bands of " + std::to_string(bandRows_) +
                      (bandRows_ == 1 ? " row: " : " rows: ");
-  for (const Member &member : members_)
+  for (const ChainMember &member : members_)
     text += (&member == &members_.front() ? "" : "; ") + member.description();
   return text;
 }
@@ -545,7 +351,7 @@ Status ConvChain::runBand(Progress &progress, int64_t image,
                           void *const *buffers, uint8_t *scratch,
                           const CallContext &context) const {
   for (size_t i = 0; i < members_.size(); ++i) {
-    const Member &member = members_[i];
+    const ChainMember &member = members_[i];
     const Rows next = progress.next[i];
     if (next.isEmpty())
       continue;
@@ -603,7 +409,7 @@ Status ConvChain::run(void *const *buffers, const CallContext &context) {
 
 Status ConvChain::runAlone(size_t index, void *const *buffers,
                            const CallContext &context) const {
-  const Member &member = members_[index];
+  const ChainMember &member = members_[index];
   const std::vector<Rows> &pieces = pieces_[index];
   const auto count = static_cast<int64_t>(pieces.size());
   const CallContext fewer = limited(context);
