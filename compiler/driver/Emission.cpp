@@ -69,7 +69,9 @@ ExitCode Compilation::emit(CompiledProgram &program,
     return code;
   info.otherTargets = others.vec();
   info.devices = devices;
-  info.byLoops = !options.allowsLibrary("onednn");
+  info.way = !options.allowsLibrary("onednn") ? SINTER_BY_LOOPS
+             : options.fastConvolutions       ? SINTER_BY_FAST_LIBRARY
+                                              : SINTER_BY_LIBRARY;
   info.isUnordered = options.deterministic == "none";
   info.workspaceBytes = options.workspaceBytes;
   info.isCpuLimited =

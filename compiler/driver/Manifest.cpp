@@ -267,6 +267,8 @@ compiler::makeManifest(const Options &options, const CompileState &state,
   for (const std::string &library : options.libraries)
     libraries.push_back(library);
   manifest["libraries"] = std::move(libraries);
+  if (options.fastConvolutions)
+    manifest["fast_convolutions"] = true;
   json::Object dims;
   for (auto &[name, size] : options.dims)
     dims[text(name).getAsString()->str()] = size;

@@ -12,6 +12,7 @@
 
 #include "compiler/import/ExportPiece.h"
 #include "passes/Target.h"
+#include "sinter/abi.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -39,8 +40,8 @@ struct ArtifactInfo {
   std::vector<std::string> otherTargets;
   /// The devices that the module may name.
   std::vector<passes::ProgramDevice> devices;
-  /// Whether the runtime's own loops compute contractions on the CPU.
-  bool byLoops = false;
+  /// How contractions are computed on the CPU.
+  sinter_contraction_way way = SINTER_BY_LIBRARY;
   /// Scratch memory for library calls (--workspace). On the CPU it is a limit
   /// only if `isCpuLimited`.
   int64_t workspaceBytes = int64_t(32) << 20;

@@ -245,7 +245,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   }
   std::string sliceDtypes;
   std::vector<Row<sinter_entry>> entries =
-      entryRows(data, module, kernelEntries, places, info.byLoops, sliceDtypes);
+      entryRows(data, module, kernelEntries, places, info.way, sliceDtypes);
   std::vector<Row<sinter_image>> images = imageRows(data, *code);
 
   // The first target has the pieces; they name states by number.

@@ -66,13 +66,13 @@ struct KernelEntry {
 };
 using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
 /// The entries of `module`. `constants` maps the offsets of constants;
-/// contractions on the CPU run `byLoops` or in a library. Appends the
-/// sinter_dtype of every slice to `sliceDtypes`; those of the body of a scan
-/// follow those of the scan.
+/// contractions on the CPU are computed in way `way`. Appends the sinter_dtype
+/// of every slice to `sliceDtypes`; those of the body of a scan follow those of
+/// the scan.
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels,
                                          const ConstantPlaces &constants,
-                                         bool byLoops,
+                                         sinter_contraction_way way,
                                          std::string &sliceDtypes);
 
 /// The index checks of all programs, in order.

@@ -64,9 +64,9 @@ namespace {
 class EntryTables {
 public:
   EntryTables(TableData &data, const KernelEntries &kernels,
-              const ConstantPlaces &constants, bool byLoops,
+              const ConstantPlaces &constants, sinter_contraction_way way,
               std::string &sliceDtypes)
-      : data(data), kernels(kernels), constants(constants), byLoops(byLoops),
+      : data(data), kernels(kernels), constants(constants), way(way),
         sliceDtypes(sliceDtypes) {}
   Row<sinter_entry> build(exec::ProgramOp program);
 
@@ -97,7 +97,7 @@ private:
   TableData &data;
   const KernelEntries &kernels;
   const ConstantPlaces &constants;
-  bool byLoops;
+  sinter_contraction_way way;
   std::string &sliceDtypes;         // a byte for each of `slices`
   const ScanValues *scan = nullptr; // whose body is being added
   std::vector<Row<sinter_slice>> slices;
@@ -340,7 +340,8 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
       })
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
-        c.matmul.byLoops = byLoops;
+        c.matmul.way =
+            way == SINTER_BY_LOOPS ? SINTER_BY_LOOPS : SINTER_BY_LIBRARY;
         c.matmul.dtypeOfB = otherDtype(op.getInputs());
         pending.params = addMatmul(op);
         auto begin = [&](size_t read, int64_t elements) {
@@ -357,7 +358,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
       })
       .Case([&](exec::ConvOp op) {
         c.kind = SINTER_CMD_CONV;
-        c.conv.byLoops = byLoops;
+        c.conv.way = way;
         c.conv.dtypeOfFilter = otherDtype(op.getInputs());
         pending.params = addConv(op);
       })
@@ -495,14 +496,16 @@ std::vector<Row<sinter_index_check>> compiler::indexCheckRows(TableData &data,
   return rows;
 }
 
-std::vector<Row<sinter_entry>> compiler::entryRows(
-    TableData &data, ModuleOp module, const KernelEntries &kernels,
-    const ConstantPlaces &constants, bool byLoops, std::string &sliceDtypes) {
+std::vector<Row<sinter_entry>>
+compiler::entryRows(TableData &data, ModuleOp module,
+                    const KernelEntries &kernels,
+                    const ConstantPlaces &constants, sinter_contraction_way way,
+                    std::string &sliceDtypes) {
   std::vector<Row<sinter_entry>> rows;
   // The body of a scan is part of another program.
   for (auto program : module.getOps<exec::ProgramOp>())
     if (!program.isPrivate())
-      rows.push_back(EntryTables(data, kernels, constants, byLoops, sliceDtypes)
+      rows.push_back(EntryTables(data, kernels, constants, way, sliceDtypes)
                          .build(program));
   return rows;
 }

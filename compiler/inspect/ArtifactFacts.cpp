@@ -314,8 +314,10 @@ KernelFlops compiler::callFlops(const sinter_command &command) {
 }
 
 bool compiler::isByLoops(const sinter_command &command) {
-  return (command.kind == SINTER_CMD_MATMUL && command.matmul.byLoops) ||
-         (command.kind == SINTER_CMD_CONV && command.conv.byLoops);
+  return (command.kind == SINTER_CMD_MATMUL &&
+          command.matmul.way == SINTER_BY_LOOPS) ||
+         (command.kind == SINTER_CMD_CONV &&
+          command.conv.way == SINTER_BY_LOOPS);
 }
 
 // Whether it counts as a contraction: products, convolutions and attention.

@@ -27,6 +27,13 @@ template <typename Numbers> static std::string joined(const Numbers &numbers) {
   return text;
 }
 
+// sinter_contraction_way.
+static const char *wayText(uint32_t way) {
+  return way == SINTER_BY_LOOPS          ? "loops"
+         : way == SINTER_BY_FAST_LIBRARY ? "library, fast"
+                                         : "library";
+}
+
 namespace {
 
 // Collects the signature of one command.
@@ -160,7 +167,7 @@ private:
     if (p.weights.bits)
       addWeights(p.weights);
     addPostOps(llvm::ArrayRef(p.postOps).take_front(p.numPostOps));
-    add("by", command_.matmul.byLoops ? "loops" : "library");
+    add("by", wayText(command_.matmul.way));
   }
 
   void addConv(const sinter_conv &p) {
@@ -189,7 +196,7 @@ private:
                              : "channels first");
     add("result", dtypeName(p.outDtype ? p.outDtype : p.dtype));
     addPostOps(llvm::ArrayRef(p.postOps).take_front(p.numPostOps));
-    add("by", command_.conv.byLoops ? "loops" : "library");
+    add("by", wayText(command_.conv.way));
   }
 
   void addAttention(const sinter_attention &p) {

@@ -227,6 +227,11 @@ static const OptionRow rows[] = {
      "cudnn-sums, not part of all: cuDNN's convolutions that also add up "
      "their channels",
      kTargetGroup, kCompile, storeLibraries},
+    {"--fast-convolutions", "",
+     "for inference on the CPU: computes 3x3 convolutions of fp32 with fewer "
+     "multiplications where that is faster (Winograd's algorithms); results "
+     "are rounded otherwise",
+     kTargetGroup, kCompile, turnOn<&Options::fastConvolutions>},
     {"--precision", "fp32|tf32|bf16|fp16",
      "precision of contractions; default fp32", kTargetGroup, kCompile,
      storePrecision},

@@ -80,6 +80,7 @@ Options Options::forHostInFloat32() const {
   own.lockfile = "";
   own.locked = nullptr;
   own.libraries = {"all"};
+  own.fastConvolutions = false;
   own.deterministic = "";
   own.memoryLimitBytes = 0;
   return own;
@@ -153,6 +154,25 @@ static std::string applyRun(Options &options) {
   return "";
 }
 
+/// What stands in the way of --fast-convolutions; "" if nothing.
+static std::string checkFastConvolutions(const Options &options) {
+  if (!options.fastConvolutions)
+    return "";
+  if (options.train.enabled)
+    return "--fast-convolutions is for inference, where filters are constants";
+  if (!options.allowsLibrary("onednn"))
+    return "--fast-convolutions is for convolutions that a library computes; "
+           "on the CPU, this program calls none";
+  const bool mayUseHost =
+      !options.placeRules.empty() || !options.allowCpu.empty() ||
+      llvm::any_of(options.targets, [&](const std::string &target) {
+        return options.isHost(target);
+      });
+  return mayUseHost ? ""
+                    : "--fast-convolutions is for the CPU; no target is the "
+                      "CPU";
+}
+
 std::optional<const Options>
 sinter::compiler::parseOptions(StringRef toolName, Tool tool,
                                llvm::ArrayRef<passes::DeviceKind> kinds,
@@ -194,6 +214,8 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
   if (std::string problem = applyDeterminism(options); !problem.empty())
     return fail(toolName, problem);
   if (std::string problem = applyRun(options); !problem.empty())
+    return fail(toolName, problem);
+  if (std::string problem = checkFastConvolutions(options); !problem.empty())
     return fail(toolName, problem);
   return options;
 }

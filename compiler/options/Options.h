@@ -109,6 +109,7 @@ struct Options {
   std::string cubin = "auto";
   bool wantsCubins = false; // of tools other than sinterc: also makes them
   std::vector<std::string> libraries = {"all"};
+  bool fastConvolutions = false; // fewer multiplications, other rounding
   std::optional<int64_t> batch;
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;

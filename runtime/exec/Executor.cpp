@@ -98,7 +98,7 @@ static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
            (!isConstant || x.offsetBytes == y.offsetBytes);
   };
   return a.kind == b.kind && a.matmul.params == b.matmul.params &&
-         a.matmul.byLoops == b.matmul.byLoops &&
+         a.matmul.way == b.matmul.way &&
          a.matmul.dtypeOfB == b.matmul.dtypeOfB && // or dtypeOfFilter
          a.place == b.place && a.stream == b.stream &&
          a.numReads == b.numReads &&

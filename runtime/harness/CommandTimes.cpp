@@ -31,10 +31,22 @@ struct CommandTimes::Row {
   double bestUs;     // the least time by both limits; 0: none is known
 };
 
+// Whether a library may compute it with fewer operations than are counted.
+static bool mayTakeFewer(const sinter_command &command) {
+  if (command.kind != SINTER_CMD_CONV ||
+      command.conv.way != SINTER_BY_FAST_LIBRARY)
+    return false;
+  const sinter_conv &params = *command.conv.params;
+  return std::any_of(params.kernel, params.kernel + params.spatialRank,
+                     [](int64_t size) { return size > 1; });
+}
+
 // The limit of the arithmetic of a command. Products of bf16 have units of
 // their own; those of integers are not known.
 static double mostTflops(const sinter_command &command,
                          const Ceilings &ceilings) {
+  if (mayTakeFewer(command))
+    return 0;
   const uint32_t dtype =
       command.kind == SINTER_CMD_MATMUL ? command.matmul.params->dtype
       : command.kind == SINTER_CMD_CONV ? command.conv.params->dtype

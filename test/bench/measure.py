@@ -306,7 +306,9 @@ def compileRow(row, bin_, folder):
     """Compiles a library or trainer: ({compileS, binaryBytes, flops, ...}, its path)."""
     output = os.path.join(folder, row.file + (".trainer" if row.kind == "train" else ".so"))
     command = [os.path.join(bin_, "sinterc"), os.path.join(folder, row.graph), "-o", output,
-               f"--precision={'fp32' if row.precision in rows.QUANTIZED else row.precision}"]
+               f"--precision={'bf16' if row.precision == 'bf16' else 'fp32'}"]
+    if row.precision == rows.FAST:
+        command.append("--fast-convolutions")
     if row.network not in rows.FIXED and row.precision != "int8":  # quantised for one example
         command.append(f"--batch={row.batch}")
     if row.kind == "train":
@@ -404,10 +406,11 @@ def addFloor(numbers, row, rates):
     """The least time: the larger of that of the operations and that of reading weights and
     activations once, with the rates of one core times the threads."""
     size = numbers["weightBytes"] + numbers["activationBytes"]
-    unit = "fp32" if row.precision.endswith("-weights") else row.precision
+    unit = row.precision if row.precision in ("bf16", "int8") else "fp32"
     products, (reads, level) = rates.products(unit), rates.reads(size)
     if products and reads:
-        operations = numbers["flops"] / products / 1e6
+        # The operations of direct convolutions say nothing about others.
+        operations = 0 if row.precision == rows.FAST else numbers["flops"] / products / 1e6
         moved = size / reads / 1e6
         numbers["floorMs"] = max(operations, moved) / row.threads
         numbers["floorOf"] = "operations" if operations >= moved else level

@@ -29,6 +29,8 @@ the time from the start of the process and includes what a framework compiles. S
 compiled ahead, in the time under "compile".
 """
 GROUPS = [("Inference, fp32", lambda row: row.kind == "infer" and row.precision == "fp32"),
+          ("Inference, fp32 with --fast-convolutions",
+           lambda row: row.kind == "infer" and row.precision == rows.FAST),
           ("Inference, bf16", lambda row: row.kind == "infer" and row.precision == "bf16"),
           ("Inference, 8 and 4 bits",
            lambda row: row.kind == "infer" and row.precision in rows.QUANTIZED),

@@ -13,7 +13,7 @@ class Row(NamedTuple):
     network: str
     kind: str  # infer or train
     batch: int
-    precision: str  # fp32, bf16, or one of QUANTIZED
+    precision: str  # fp32, FAST, bf16, or one of QUANTIZED
     threads: int
 
     @property
@@ -51,6 +51,8 @@ class Row(NamedTuple):
         return f"{self.network}-{self.kind}-{self.batch}-losses.json"
 
 
+# Ours with --fast-convolutions, peers as in fp32, which have no such choice.
+FAST = "fp32-fast"
 # Codes of weights and activations, or of weights alone; the other values are fp32.
 QUANTIZED = ("int8", "int8-weights", "int4-weights")
 
@@ -90,6 +92,8 @@ TABLE = """
     mlp              infer  1     fp32       1
     smollm2          infer  1     fp32,bf16  1
     gpt2-decode      infer  1     fp32,bf16  1
+    resnet50         infer  1,8   fp32-fast  1
+    unet             infer  1,8   fp32-fast  1
     resnet50         infer  1     int8       1
     bert-base        infer  1     int8       1
     gpt2-decode      infer  1     int8-weights,int4-weights  1
@@ -111,7 +115,7 @@ QUICK = {"mlp infer 1 fp32", "lstm infer 1 fp32", "mobilenet-v3 infer 1 fp32",
          "gpt2-decode infer 1 fp32", "mlp train 64 fp32"}
 
 # Outputs of two sides differ by at most this, relative to the largest.
-TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2, "int8-weights": 1e-4, "int4-weights": 1e-4}
+TOLERANCE = {"fp32": 1e-4, FAST: 1e-4, "bf16": 2e-2, "int8-weights": 1e-4, "int4-weights": 1e-4}
 # Types in which roundings grow from layer to layer: the distance from the network in fp32, root
 # mean square, is measured. Of bf16 it is only reported.
 ROUNDED = ("bf16", "int8")

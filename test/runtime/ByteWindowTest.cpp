@@ -215,12 +215,12 @@ void Window::check() const {
   const bool isWindow =
       isLast && (groups == 1 || (groups == channels && groups == filters));
   for (int threads : {1, 3})
-    for (uint32_t byLoops : {0, 1})
+    for (uint32_t way : {SINTER_BY_LIBRARY, SINTER_BY_LOOPS})
       for (bool isConstant : {false, true}) {
         // Loops over int32 have no post-ops.
-        if (byLoops && epilogue == Epilogue::Integers)
+        if (way == SINTER_BY_LOOPS && epilogue == Epilogue::Integers)
           continue;
-        command.conv.byLoops = byLoops;
+        command.conv.way = way;
         slices[1].space =
             isConstant ? SINTER_SPACE_CONSTANT : SINTER_SPACE_INPUT;
         std::fill(result.begin(), result.end(), uint8_t(0xdb));
@@ -237,7 +237,7 @@ void Window::check() const {
         auto call = (*(*device)->library())->prepare(command, means);
         REQUIRE(call.ok());
         CAPTURE((*call)->description(), threads);
-        if (isWindow && !byLoops)
+        if (isWindow && way == SINTER_BY_LIBRARY)
           REQUIRE((*call)->description().find("of 8 bits") !=
                   std::string::npos);
         Scratch scratch;

@@ -185,7 +185,7 @@ std::string checkProduct(const Weights &weights, int64_t m, bool byLoops,
   std::copy(constants.begin(), constants.end(), block->data());
   sinter_command command = test::callOf(&p);
   command.matmul.dtypeOfB = weights.dtype;
-  command.matmul.byLoops = byLoops;
+  command.matmul.way = byLoops ? SINTER_BY_LOOPS : SINTER_BY_LIBRARY;
   command.slices = slices;
   command.numSlices = 6;
   command.numReads = 5;

@@ -311,7 +311,7 @@ TEST_CASE("chains: what runs in no bands has memory", "[conv][chain]") {
     REQUIRE(sameBits(results[0], results[1]));
   };
   SECTION("plain loops") {
-    refuse([](Chain &chain) { chain.command(0).conv.byLoops = 1; });
+    refuse([](Chain &chain) { chain.command(0).conv.way = SINTER_BY_LOOPS; });
   }
   SECTION("a result that is read in another shape") {
     refuse([](Chain &chain) {

@@ -95,6 +95,7 @@ void forEachProduct(const sinter_conv &p, Body &&body) {
 struct Options {
   bool constantFilter = false;
   bool addResult = false;
+  uint32_t way = SINTER_BY_LIBRARY;
 };
 
 std::string check(const sinter_conv &p, Options options = {}) {
@@ -112,7 +113,9 @@ std::string check(const sinter_conv &p, Options options = {}) {
       product(inputGrad ? p.inputDims : p.outputDims, p.spatialRank);
   std::vector<float> before = someValues(size, 3);
 
-  OneCommand command(callOf(&p));
+  sinter_command call = callOf(&p);
+  call.conv.way = options.way;
+  OneCommand command(call);
   command.operand(first);
   command.operand(second);
   if (options.constantFilter)
@@ -231,6 +234,75 @@ TEST_CASE("conv: points whose windows overlap", "[conv]") {
       addPostOp(p, SINTER_POST_RELU);
       check(p, {.constantFilter = true, .addResult = true});
     }
+}
+
+TEST_CASE("conv: Winograd's algorithms", "[conv]") {
+  const Options fast{.constantFilter = true, .way = SINTER_BY_FAST_LIBRARY};
+  const auto isFast = [](const std::string &text, const char *tile) {
+    return text.find(std::string("Winograd's F(") + tile) != std::string::npos;
+  };
+  const bool hasUnit = cpu::floatUnit() != cpu::FloatUnit::None;
+  const Dim same{20, 3, 1, 1, 1};
+  SECTION("sizes, pads and post-ops") {
+    // Results that are no multiple of a tile, several images, odd channels.
+    for (auto [batch, channels, filters] :
+         {std::tuple{1, 48, 48}, {1, 40, 72}, {2, 65, 48}})
+      for (Dim y : {same, Dim{19, 3, 1, 0, 2}, Dim{23, 3}})
+        for (Dim x : {same, Dim{18, 3, 1, 2, 0}}) {
+          CAPTURE(batch, channels, filters, y.in, x.in);
+          sinter_conv p = makeConv(batch, channels, filters, 1, {y, x});
+          p.layout = SINTER_CHANNELS_LAST;
+          CHECK(isFast(check(p, fast), "4x4") == hasUnit);
+          addPostOp(p, SINTER_POST_BIAS);
+          addPostOp(p, SINTER_POST_SWISH);
+          check(p, fast);
+          addPostOp(p, SINTER_POST_ADD);
+          addPostOp(p, SINTER_POST_RELU);
+          check(p, fast);
+          Options onItself = fast;
+          onItself.addResult = true;
+          check(p, onItself);
+        }
+  }
+  SECTION("groups of tiles") {
+    sinter_conv p = makeConv(1, 32, 32, 1, {{90, 3, 1, 1, 1}, {91, 3}});
+    p.layout = SINTER_CHANNELS_LAST;
+    const std::string text = check(p, fast);
+    CHECK((text.find("3 groups") != std::string::npos) == hasUnit);
+  }
+  SECTION("small tiles, where filters are large and images small") {
+    sinter_conv p = makeConv(1, 256, 256, 1, {{14, 3, 1, 1, 1}, {12, 3}});
+    p.layout = SINTER_CHANNELS_LAST;
+    CHECK(isFast(check(p, fast), "2x2") == hasUnit);
+  }
+  SECTION("not for other convolutions") {
+    sinter_conv p = makeConv(1, 64, 64, 1, {same, same});
+    p.layout = SINTER_CHANNELS_LAST;
+    CHECK(isFast(check(p, fast), "4x4") == hasUnit);
+    CHECK(!isFast(check(p, {.constantFilter = true}), ""));
+    CHECK(!isFast(check(p, {.way = SINTER_BY_FAST_LIBRARY}), ""));
+    sinter_conv groups = p, first = p, gradient = p;
+    groups.groups = 2;
+    first.layout = SINTER_CHANNELS_FIRST;
+    gradient.direction = SINTER_CONV_INPUT_GRAD;
+    for (const sinter_conv &other : {groups, first, gradient})
+      CHECK(!isFast(check(other, fast), ""));
+    // Strides, dilations, windows, crops; too few tiles, channels or filters.
+    for (Dim d :
+         {Dim{20, 3, 2, 1, 1}, Dim{20, 3, 1, 2, 2, 2}, Dim{20, 5, 1, 2, 2},
+          Dim{20, 3, 1, -1, 1}, Dim{4, 3, 1, 1, 1}}) {
+      CAPTURE(d.in, d.kernel, d.stride, d.dilation, d.padLow);
+      sinter_conv other = makeConv(1, 64, 64, 1, {d, d});
+      other.layout = SINTER_CHANNELS_LAST;
+      CHECK(!isFast(check(other, fast), ""));
+    }
+    for (auto [channels, filters] : {std::pair{3, 64}, {64, 3}, {16, 16}}) {
+      CAPTURE(channels, filters);
+      sinter_conv other = makeConv(1, channels, filters, 1, {same, same});
+      other.layout = SINTER_CHANNELS_LAST;
+      CHECK(!isFast(check(other, fast), ""));
+    }
+  }
 }
 
 TEST_CASE("conv: negative pads", "[conv]") {

@@ -80,10 +80,9 @@ sinter::cpu::unitOf(const sinter_command &command,
                     uint32_t outDtype) {
   if (!ByteStore::fits(command, postOps, outDtype))
     return std::nullopt;
-  const uint32_t byLoops = command.kind == SINTER_CMD_CONV
-                               ? command.conv.byLoops
-                               : command.matmul.byLoops;
-  const ByteUnit unit = byLoops ? ByteUnit::Loops : byteUnit();
+  const uint32_t way =
+      command.kind == SINTER_CMD_CONV ? command.conv.way : command.matmul.way;
+  const ByteUnit unit = way == SINTER_BY_LOOPS ? ByteUnit::Loops : byteUnit();
   const bool isDequantized =
       std::any_of(postOps.begin(), postOps.end(), [](const sinter_post_op &op) {
         return op.kind == SINTER_POST_DEQUANTIZE;

@@ -40,7 +40,7 @@ protected:
     params_.numPostOps = conv.conv.params->numPostOps;
     std::copy_n(conv.conv.params->postOps, params_.numPostOps, params_.postOps);
     command_.kind = SINTER_CMD_MATMUL;
-    command_.matmul = {&params_, conv.conv.byLoops, 0};
+    command_.matmul = {&params_, SINTER_BY_LIBRARY, 0};
   }
 
   std::string productText() const { return product_->description(); }

@@ -15,7 +15,7 @@ using namespace sinter::rt;
 
 bool ChainMember::fits(bool isLast) const {
   const sinter_conv &p = params_;
-  if (command_.conv.byLoops || p.dtype != SINTER_F32 ||
+  if (command_.conv.way == SINTER_BY_LOOPS || p.dtype != SINTER_F32 ||
       (p.outDtype && p.outDtype != SINTER_F32) ||
       p.direction != SINTER_CONV_FORWARD || p.spatialRank != 2 ||
       p.layout != SINTER_CHANNELS_LAST || p.batch < 1 || p.channels < 1 ||

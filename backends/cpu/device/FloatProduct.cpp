@@ -196,23 +196,31 @@ private:
   };
 
   /// Panel `panel` of stretch `depth` of the packed constant.
-  const float *constantPanel(int64_t depth, int64_t panel) const {
+  const float *constantPanel(int64_t batch, int64_t depth,
+                             int64_t panel) const {
     return reinterpret_cast<const float *>(constantB_.get()) +
+           (shape_.sharesB() ? 0 : batch * allColumns() * shape_.k) +
            depths_.begin(depth) * allColumns() +
            panels_.begin(panel) * depths_.size(depth);
   }
+  /// Returns the end of the panels.
+  float *packMatrix(const float *b, float *to) const {
+    for (int64_t depth = 0; depth < depths_.count(); ++depth)
+      for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+        packPanel(inMemory(b + depths_.begin(depth) * shape_.b.row, panel),
+                  depths_.size(depth), panels_.size(panel), to);
+        to += wholeLines(panels_.size(panel)) * depths_.size(depth);
+      }
+    return to;
+  }
   void packConstant(OneDnnContext &context, const float *b) {
+    const int64_t matrices = shape_.sharesB() ? 1 : shape_.batchCount();
     constantB_ = context.packed.make(
-        static_cast<uint64_t>(4 * allColumns() * shape_.k),
+        static_cast<uint64_t>(4 * matrices * allColumns() * shape_.k),
         [&](uint8_t *bytes) {
           auto *to = reinterpret_cast<float *>(bytes);
-          for (int64_t depth = 0; depth < depths_.count(); ++depth)
-            for (int64_t panel = 0; panel < panels_.count(); ++panel) {
-              packPanel(
-                  inMemory(b + depths_.begin(depth) * shape_.b.row, panel),
-                  depths_.size(depth), panels_.size(panel), to);
-              to += wholeLines(panels_.size(panel)) * depths_.size(depth);
-            }
+          for (int64_t i = 0; i < matrices; ++i)
+            to = packMatrix(b + shape_.batchOffset(shape_.b, i), to);
         });
   }
   /// The parts of a panel that tiles take. Packed, they follow one another.
@@ -258,7 +266,7 @@ private:
     return {panel, wholeLines(columns), 1};
   }
   Columns columnsOf(const Chunk &chunk, int64_t panel) const {
-    return constantB_ ? packed(constantPanel(chunk.stretch, panel),
+    return constantB_ ? packed(constantPanel(chunk.batch, chunk.stretch, panel),
                                panels_.size(panel))
                       : inMemory(chunk.b, panel);
   }
@@ -506,9 +514,7 @@ sinter::cpu::prepareFloatProduct(OneDnnContext &context,
   if (!fits(shape))
     return std::unique_ptr<LibraryCall>();
   const float *constantB =
-      shape.sharesB()
-          ? constantAddress(command.slices[shape.transposed ? 0 : 1], constants)
-          : nullptr;
+      constantAddress(command.slices[shape.transposed ? 0 : 1], constants);
   // Rows of a transposed B are read in place as those of A: for a few rows of A
   // it is not worth packing.
   if (!constantB && shape.m <= fewRows && shape.b.row == 1 && shape.b.col != 1)

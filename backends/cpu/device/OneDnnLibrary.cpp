@@ -112,7 +112,7 @@ private:
     const auto &params = *command.matmul.params;
     SINTER_RETURN_IF_ERROR(
         checkPostOps(command, {params.postOps, params.numPostOps}));
-    const bool byLoops = command.matmul.byLoops == 1;
+    const bool byLoops = command.matmul.way == SINTER_BY_LOOPS;
     if (params.weights.bits)
       return prepareCodedProduct(context_, command, constants,
                                  byLoops ? matmulByLoops : prepareFloatMatmul,
@@ -161,6 +161,11 @@ private:
       if (!product.ok() || *product)
         return product;
     }
+    if (command.conv.way == SINTER_BY_FAST_LIBRARY) {
+      LibraryCallResult fast = prepareWinogradConv(context, command, constants);
+      if (!fast.ok() || *fast)
+        return fast;
+    }
     LibraryCallResult window = prepareFloatWindow(context, command, constants);
     if (!window.ok() || *window)
       return window;
@@ -175,7 +180,7 @@ private:
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");
-    const bool byLoops = command.conv.byLoops == 1;
+    const bool byLoops = command.conv.way == SINTER_BY_LOOPS;
     uint32_t outDtype = params.outDtype ? params.outDtype : params.dtype;
     if (isSixteenBit(params.dtype) &&
         (outDtype == params.dtype || outDtype == SINTER_F32)) {

@@ -148,6 +148,12 @@ LibraryCallResult prepareFloatWindow(OneDnnContext &context,
                                      const sinter_command &command,
                                      const uint8_t *constants);
 
+/// The same for windows of 3x3 by Winograd's algorithms, which round otherwise;
+/// null for others, and where direct sums are as fast.
+LibraryCallResult prepareWinogradConv(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants);
+
 /// CONV of fp32 and fp64 by loops, and forward CONV of int32 and 8-bit integers
 /// into int32.
 LibraryCallResult preparePlainConv(const sinter_command &command);

@@ -20,7 +20,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 6                     /* another major is refused */
-#define SINTER_ABI_MINOR 2
+#define SINTER_ABI_MINOR 3
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -298,11 +298,17 @@ typedef struct sinter_launch {
   uint32_t reserved;
 } sinter_launch;
 
-/* Contractions: what to compute; CPU: whether by plain loops (1) or by the
- * library (0). */
+/* Contractions: what to compute; CPU: how. */
+typedef enum sinter_contraction_way {
+  SINTER_BY_LIBRARY = 0,
+  SINTER_BY_LOOPS,       /* plain loops */
+  SINTER_BY_FAST_LIBRARY /* CONV: by the library, which may transform operands
+                            to multiply less, with other rounding */
+} sinter_contraction_way;
+
 typedef struct sinter_matmul_call {
   const sinter_matmul *params;
-  uint32_t byLoops;
+  uint32_t way;      /* sinter_contraction_way */
   uint32_t dtypeOfB; /* 0: that of A. Else A is U8 or I8, B the other of these,
                         and C I32, or post-ops have DEQUANTIZE; or B are the
                         codes, U8 or I8, of coded weights */
@@ -310,7 +316,7 @@ typedef struct sinter_matmul_call {
 
 typedef struct sinter_conv_call {
   const sinter_conv *params;
-  uint32_t byLoops;
+  uint32_t way;           /* sinter_contraction_way */
   uint32_t dtypeOfFilter; /* 0: that of the input. Else the input is U8 or I8,
                              the filter the other of these, the result I32, or
                              post-ops have DEQUANTIZE */
