@@ -40,8 +40,12 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# tools/dev test --long: more schedules of threads and more random graphs.
+isLong = os.environ.get("SINTER_LONG_TESTS") == "1"
 # Longer names first: %scripts must not be taken for %s.
 config.substitutions[:0] = [
+    ("%seeds", "5" if isLong else "2"),
+    ("%graphs", "300" if isLong else "100"),
     ("%models", os.path.join(source, "test", "models")),
     ("%examples", os.path.join(source, "docs", "examples")),
     ("%include", os.path.join(source, "runtime", "include")),

@@ -130,7 +130,11 @@ def main():
     parser.add_argument("--build", required=True, help="build folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--filter", default="", help="only tests whose name matches")
+    parser.add_argument("--long", action="store_true",
+                        help="more schedules of threads and more random graphs")
     options = parser.parse_args()
+    if options.long:
+        os.environ["SINTER_LONG_TESTS"] = "1"  # for test/lit.cfg.py
 
     tests = [t for t in registeredTests(options.build)
              if re.search(options.filter, t["name"])]

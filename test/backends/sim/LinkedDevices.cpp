@@ -1,10 +1,8 @@
-//===- Main.cpp - runs the tests of the simulated device ------------------===//
+//===- LinkedDevices.cpp - the devices of these tests ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
 
 #include "backends/sim/device/SimDevice.h"
 

@@ -1,11 +1,8 @@
-//===- Main.cpp - entry of the tests of CUDA's libraries ------------------===//
+//===- LinkedDevices.cpp - the devices of these tests ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
 
 namespace sinter::rt {
 class DeviceRegistry;

@@ -1,11 +1,8 @@
-//===- Main.cpp - the unit tests of the run tower -------------------------===//
+//===- LinkedDevices.cpp - the devices of these tests ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
 
 #include "backends/cpu/device/CpuDevice.h"
 #include "backends/cuda/device/CudaDevice.h"
