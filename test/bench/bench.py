@@ -44,9 +44,11 @@ TORCH_BYTES = 12e9  # that PyPI's takes while it is installed
 
 def describeMachine(report):
     with open("/proc/cpuinfo") as file:
-        name = re.search(r"model name\s*: (.*)", file.read())
-    report.about(f"machine: {name.group(1) if name else 'unknown CPU'},"
-                 f" {len(os.sched_getaffinity(0))} processors")
+        lines = dict(re.findall(r"^(model name|cpu family|model)\s*: (.*)$", file.read(), re.M))
+    name = lines.get("model name", "unknown CPU")
+    if "cpu family" in lines and "model" in lines:
+        name += f" (family {lines['cpu family']}, model {lines['model']})"
+    report.about(f"machine: {name}, {len(os.sched_getaffinity(0))} processors")
     busy = busyProcessors()
     report.about(f"load before the first measurement: {busy:.2f} processors busy"
                  f" (1 minute average {os.getloadavg()[0]:.2f})")
@@ -200,7 +202,8 @@ def main():
                         help="substring of the rows to run: 'resnet50 infer', 'bf16', 'trainer'")
     parser.add_argument("--table", action="store_true",
                         help="a few rows, or those of --only, in short rounds")
-    parser.add_argument("--write", action="store_true", help="writes docs/benchmarks.md")
+    parser.add_argument("--write", nargs="?", const=PAGE, metavar="FILE",
+                        help="writes the page of this machine; default docs/benchmarks.md")
     options = parser.parse_args()
     if options.rounds is None:
         options.rounds = 3 if options.table else 7
@@ -237,9 +240,9 @@ def main():
         except measure.SideError as error:
             report.fail("the models of compile times", error)
     if options.write and report.kept + report.results:
-        with open(PAGE, "w") as file:
+        with open(options.write, "w") as file:
             file.write(report.page())
-        report.say(f"wrote {os.path.normpath(PAGE)}")
+        report.say(f"wrote {os.path.normpath(options.write)}")
     return report.summary()
 
 
