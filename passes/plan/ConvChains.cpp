@@ -29,6 +29,7 @@ constexpr size_t kMostConvolutions = 3;
 struct BandedConv {
   ir::ConvOp op;
   unsigned input, filter; // buffers
+  bool readsInputOnce;    // else its sum or another step reads it, too
 };
 
 std::optional<BandedConv> bandedConv(const CommandGraph &graph,
@@ -56,7 +57,7 @@ std::optional<BandedConv> bandedConv(const CommandGraph &graph,
   if (!isDepthwise && !isPointwise)
     return std::nullopt;
   BandedConv found{conv, command.reads[input.getArgNumber()],
-                   command.reads[filter.getArgNumber()]};
+                   command.reads[filter.getArgNumber()], input.hasOneUse()};
   const Buffer &result = graph.buffers[command.writes[0]];
   // A reshape may be between the buffers and the convolution.
   auto isFloat = [](Value value, RankedTensorType stored) {
@@ -75,10 +76,10 @@ std::optional<BandedConv> bandedConv(const CommandGraph &graph,
 bool readsOnlyChannels(const CommandGraph &graph, const Command &command,
                        BandedConv conv) {
   int64_t channels = ir::tensorType(conv.op.getFilter()).getDimSize(0);
-  return llvm::all_of(command.reads, [&](unsigned read) {
-    return read == conv.input || read == conv.filter ||
-           graph.buffers[read].type.getNumElements() <= channels;
-  });
+  return conv.readsInputOnce && llvm::all_of(command.reads, [&](unsigned read) {
+           return read == conv.input || read == conv.filter ||
+                  graph.buffers[read].type.getNumElements() <= channels;
+         });
 }
 
 /// The convolution that may run together with `command`, if it comes next.
@@ -95,7 +96,7 @@ unsigned nextInChain(const CommandGraph &graph, const Command &command) {
   const Command &reader = graph.commands[next];
   std::optional<BandedConv> second = bandedConv(graph, reader);
   bool isChain = second && second->input == command.writes[0] &&
-                 llvm::count(reader.reads, second->input) == 1 &&
+                 second->readsInputOnce &&
                  graph.buffers[conv->filter].bytes() <= kMostFilterBytes &&
                  graph.buffers[second->filter].bytes() <= kMostFilterBytes;
   return isChain ? next : kNoCommand;

@@ -90,6 +90,59 @@ module @two_readers {
 
 // -----
 
+// The second one also adds the result of the first.
+module @own_input {
+  // CHECK-LABEL: module @own_input
+  // CHECK-NOT: exec.buffer chain
+  func.func @main(%x: tensor<1x128x128x96xf32> {sinter.input = "x"}) -> (tensor<1x128x128x96xf32> {sinter.output = "y"}) {
+    %w1 = sinter.constant dense<0.25> : tensor<96x1x3x3xf32>
+    %w2 = sinter.constant dense<0.5> : tensor<96x96x1x1xf32>
+    %t = sinter.library_call conv(%x, %w1) : (tensor<1x128x128x96xf32>, tensor<96x1x3x3xf32>) -> tensor<1x128x128x96xf32> {
+    ^bb0(%0: tensor<1x128x128x96xf32>, %1: tensor<96x1x3x3xf32>):
+      %2 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, groups = 96 : i64, channels_last}
+        : (tensor<1x128x128x96xf32>, tensor<96x1x3x3xf32>) -> tensor<1x128x128x96xf32>
+      sinter.yield %2 : tensor<1x128x128x96xf32>
+    }
+    %u = sinter.library_call conv(%t, %w2) : (tensor<1x128x128x96xf32>, tensor<96x96x1x1xf32>) -> tensor<1x128x128x96xf32> {
+    ^bb0(%0: tensor<1x128x128x96xf32>, %1: tensor<96x96x1x1xf32>):
+      %2 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, channels_last}
+        : (tensor<1x128x128x96xf32>, tensor<96x96x1x1xf32>) -> tensor<1x128x128x96xf32>
+      %3 = sinter.relu %2 : tensor<1x128x128x96xf32>
+      %4 = sinter.add %3, %0 : tensor<1x128x128x96xf32>
+      sinter.yield %4 : tensor<1x128x128x96xf32>
+    }
+    return %u : tensor<1x128x128x96xf32>
+  }
+}
+
+// -----
+
+// The first one also adds its own input.
+module @first_adds {
+  // CHECK-LABEL: module @first_adds
+  // CHECK-NOT: exec.buffer chain
+  func.func @main(%x: tensor<1x128x128x96xf32> {sinter.input = "x"}) -> (tensor<1x128x128x16xf32> {sinter.output = "y"}) {
+    %w1 = sinter.constant dense<0.25> : tensor<96x1x3x3xf32>
+    %w2 = sinter.constant dense<0.5> : tensor<16x96x1x1xf32>
+    %t = sinter.library_call conv(%x, %w1) : (tensor<1x128x128x96xf32>, tensor<96x1x3x3xf32>) -> tensor<1x128x128x96xf32> {
+    ^bb0(%0: tensor<1x128x128x96xf32>, %1: tensor<96x1x3x3xf32>):
+      %2 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, groups = 96 : i64, channels_last}
+        : (tensor<1x128x128x96xf32>, tensor<96x1x3x3xf32>) -> tensor<1x128x128x96xf32>
+      %3 = sinter.add %2, %0 : tensor<1x128x128x96xf32>
+      sinter.yield %3 : tensor<1x128x128x96xf32>
+    }
+    %u = sinter.library_call conv(%t, %w2) : (tensor<1x128x128x96xf32>, tensor<16x96x1x1xf32>) -> tensor<1x128x128x16xf32> {
+    ^bb0(%0: tensor<1x128x128x96xf32>, %1: tensor<16x96x1x1xf32>):
+      %2 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, channels_last}
+        : (tensor<1x128x128x96xf32>, tensor<16x96x1x1xf32>) -> tensor<1x128x128x16xf32>
+      sinter.yield %2 : tensor<1x128x128x16xf32>
+    }
+    return %u : tensor<1x128x128x16xf32>
+  }
+}
+
+// -----
+
 // The result is also an output.
 module @output {
   // CHECK-LABEL: module @output

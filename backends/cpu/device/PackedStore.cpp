@@ -35,11 +35,13 @@ static std::shared_ptr<rt::AlignedBlock> makeBlock(uint64_t sizeBytes) {
 }
 
 /// A part has its own reference count: its users may all be gone while the
-/// block still lives.
+/// block still lives. The part releases the block with its last user, although
+/// ProcessParts still knows the part: the deleter lives as long as that.
 static PackedBytes partOf(std::shared_ptr<rt::AlignedBlock> block,
                           uint64_t offsetBytes) {
   uint8_t *bytes = block->data() + offsetBytes;
-  return {bytes, [block = std::move(block)](uint8_t *) {}};
+  return {bytes,
+          [block = std::move(block)](uint8_t *) mutable { block.reset(); }};
 }
 
 namespace {
