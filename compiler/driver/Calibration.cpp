@@ -67,7 +67,7 @@ public:
         function = placed.module().lookupSymbol<func::FuncOp>(name);
     if (!function)
       return kExitDone;
-    data = {options.calibrate, labelsOf(function)};
+    data = {options.calibrate, labelsOf(function), options.train.enabled};
     RangeProbes probes(function, narrow);
     if (ExitCode code = measure(probes))
       return code;

@@ -26,6 +26,8 @@ using GivenInputs = llvm::StringMap<std::vector<char>>;
 struct CalibrationData {
   std::string spec;   // as a trainer's --data
   std::string labels; // the input that holds the loss's labels; "": none
+  /// Whether bytes are divided by 255, as a trainer does, or refused.
+  bool takesBytes = false;
 };
 
 /// Runs "main" of a program for the CPU once for each of `runs`. Inputs that

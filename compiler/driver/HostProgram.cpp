@@ -16,10 +16,18 @@ using namespace sinter::compiler;
 void compiler::returnValues(func::FuncOp main, llvm::ArrayRef<Value> values) {
   Operation *end = main.getBody().front().getTerminator();
   Builder builder(main.getContext());
-  end->setOperands(values);
+  SmallVector<Value> results(values);
+  Attribute checks;
+  for (unsigned i = 0; i < main.getNumResults() && !checks; ++i)
+    if ((checks = main.getResultAttr(i, ir::SinterDialect::kIndexChecksAttr)))
+      results.push_back(end->getOperand(i));
+  end->setOperands(results);
   main.removeResAttrsAttr();
   main.setType(builder.getFunctionType(main.getArgumentTypes(),
-                                       TypeRange(ValueRange(values))));
+                                       TypeRange(ValueRange(results))));
+  if (checks)
+    main.setResultAttr(values.size(), ir::SinterDialect::kIndexChecksAttr,
+                       checks);
   for (unsigned i = 0; i < values.size(); ++i)
     main.setResultAttr(i, ir::SinterDialect::kOutputAttr,
                        builder.getStringAttr("r" + std::to_string(i)));

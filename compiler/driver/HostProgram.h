@@ -16,7 +16,8 @@
 
 namespace sinter::compiler {
 
-/// Makes `values` the results of `main`, as outputs "r0", "r1", ...
+/// Makes `values` the results of `main`, as outputs "r0", "r1", ... Its index
+/// checks stay.
 void returnValues(mlir::func::FuncOp main, llvm::ArrayRef<mlir::Value> values);
 
 /// Compiles `module`, which has @main, from phase `first` on; the module

@@ -107,7 +107,8 @@ private:
     for (int i = 0; jit && wrong.empty() && i < times; ++i) {
       if (i > 0)
         between();
-      wrong = runner(*jit->artifact(), {options.calibrate, ""}, take, rows);
+      wrong =
+          runner(*jit->artifact(), {options.calibrate, "", false}, take, rows);
     }
     if (!wrong.empty())
       return failed("--calibrate=" + options.calibrate + ": " + wrong);

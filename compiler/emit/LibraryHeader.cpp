@@ -187,7 +187,9 @@ private:
         << " * Only one thread at a time may use a program: a second one gets "
            "status 8, and\n"
         << " * its call does nothing. Several programs of one process may run "
-           "at the same time.\n */\n";
+           "at the same time.\n"
+        << " * After dlclose the library stays loaded, so a new version needs "
+           "another file name.\n */\n";
   }
 
   void printConstants(const char *kind, const std::vector<Tensor> &list) {

@@ -64,6 +64,38 @@ void compiler::findMissingBatchNorm(const LintContext &context,
                " changes nothing: the model has no BatchNormalization");
 }
 
+/// Whether Winograd's algorithms can compute it.
+static bool isFastWindow(ir::ConvOp conv) {
+  RankedTensorType filter = ir::tensorType(conv.getFilter());
+  auto isAll = [](ArrayRef<int64_t> values, int64_t value) {
+    return llvm::all_of(values, [=](int64_t each) { return each == value; });
+  };
+  return filter.getElementType().isF32() &&
+         ir::tensorType(conv.getResult()).getElementType().isF32() &&
+         filter.getRank() == 4 && isAll(filter.getShape().drop_front(2), 3) &&
+         isAll(conv.getStrides(), 1) && isAll(conv.getDilations(), 1) &&
+         conv.getGroups() == 1 &&
+         conv.getFilter().getDefiningOp<ir::ConstantOp>();
+}
+
+void compiler::findNoFastConvolution(const LintContext &context,
+                                     LintReport report) {
+  if (!context.options.fastConvolutions)
+    return;
+  ModuleOp module = context.module;
+  bool isThere = module
+                     .walk([](ir::ConvOp conv) {
+                       return isFastWindow(conv) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  if (!isThere)
+    report(UnknownLoc::get(module.getContext()),
+           "--fast-convolutions changes nothing: the program has no 3x3 "
+           "convolution of fp32 with strides of 1, no groups and a constant "
+           "filter");
+}
+
 /// The argument of `function` that holds `state`; null if there is none.
 static Value argumentOf(func::FuncOp function, ir::StateOp state) {
   for (BlockArgument argument : function.getArguments())

@@ -40,6 +40,9 @@ static const Lint table[] = {
     {"tensor-core-align",
      "products in 16 bits with sizes that tensor cores have to pad", "layout",
      false, findUnalignedProducts},
+    {"fast-convolutions",
+     "--fast-convolutions for a program without a convolution that it changes",
+     "precision", true, findNoFastConvolution},
     {"host-sync", "the host waits for a GPU within a run", "plan", false,
      findHostSyncs},
 };

@@ -160,6 +160,13 @@ static std::string checkFastConvolutions(const Options &options) {
     return "";
   if (options.train.enabled)
     return "--fast-convolutions is for inference, where filters are constants";
+  auto isOfMemory = [](const Contract &contract) {
+    return StringRef(contract.text).starts_with("peak");
+  };
+  if (options.memoryLimitBytes || llvm::any_of(options.contracts, isOfMemory))
+    return std::string(options.memoryLimitBytes ? "--memory-limit"
+                                                : "--require=peak") +
+           " does not count the transformed filters of --fast-convolutions";
   if (!options.allowsLibrary("onednn"))
     return "--fast-convolutions is for convolutions that a library computes; "
            "on the CPU, this program calls none";

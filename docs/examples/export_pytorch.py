@@ -92,15 +92,26 @@ def exportModule(model, example, path, dynamicBatch=True, **options):
               + "|".join(name.replace(".", r"\.") for name in frozen) + ")$'")
 
 
-def loadWeights(model, path, unused=()):
+def loadWeights(model, path, unused=(), averages=None):
     """Reads an export of the trainer into the module; every name has to fit. Slots of the
     optimizer ("m/fc.weight") are left out. `unused` names what the module keeps: parameters
-    that its forward() does not use are in no ONNX file, of which sinterc warns."""
-    names = set(model.state_dict())
-    state = {name: value for name, value in readSafetensors(path).items() if name in names}
-    # Counters of batches are in no ONNX file.
+    that its forward() does not use are in no ONNX file, of which sinterc warns. `averages` says
+    whether to take the averages of --ema, which evaluation and an exported ONNX file have, or the
+    weights; a file that has averages needs it."""
+    names, tensors = set(model.state_dict()), readSafetensors(path)
+    state = {name: value for name, value in tensors.items() if name in names}
+    found = {name.removeprefix("ema/"): value for name, value in tensors.items()
+             if name.startswith("ema/")}
+    if found and averages is None:
+        raise ValueError(f"{path} has averages (--ema): say averages=True or False")
+    if averages:
+        state |= {name: value for name, value in found.items() if name in names}
+    # Counters of batches are in no ONNX file. Buffers that forward() only reads, such as masks, are
+    # constants there, which training keeps.
+    statistics = ("running_mean", "running_var")
+    constants = {name for name, _ in model.named_buffers() if not name.endswith(statistics)}
     for name, value in model.state_dict().items():
-        if name in unused or name.endswith("num_batches_tracked"):
+        if name in unused or name in constants:
             state.setdefault(name, value)
     model.load_state_dict(state, strict=True)
 

@@ -7,6 +7,7 @@
 #include "runtime/base/ThreadPool.h"
 
 #include "runtime/base/ControlGroup.h"
+#include "runtime/base/FloatMode.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -226,6 +227,7 @@ void ThreadPool::waitUntilLeft() {
 }
 
 void ThreadPool::workerMain(int worker) {
+  FloatMode mode;
   uint64_t lastEpoch = 0;
   int spins = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {

@@ -118,7 +118,9 @@ Status BatchReader::bindInput(size_t index, const Column &column,
     binding.rowElements *= dim;
   Converter::Options conversion;
   conversion.bigEndian = column.bigEndian;
-  conversion.scale = options.scale && !labels && column.dtype == SINTER_U8;
+  binding.isScaled = options.scale && !labels && column.dtype == SINTER_U8 &&
+                     isFloatType(binding.dtype);
+  conversion.scale = binding.isScaled;
   binding.rounds = options.round && column.dtype == SINTER_F64 &&
                    (binding.dtype == SINTER_F32 ||
                     (column.decimal && isFloatType(binding.dtype) &&
@@ -129,15 +131,42 @@ Status BatchReader::bindInput(size_t index, const Column &column,
   return {};
 }
 
-std::string BatchReader::roundingText() const {
+static void addName(std::string &names, const std::string &name) {
+  names += (names.empty() ? "" : ", ") + name;
+}
+
+std::vector<std::string> BatchReader::notes() const {
+  std::string rounded;
+  for (const Binding &binding : bindings_)
+    if (binding.rounds)
+      addName(rounded,
+              binding.column->name + " to " + elementTypeName(binding.dtype));
+  std::vector<std::string> lines;
+  if (!rounded.empty())
+    lines.push_back(dataset_->spec + ": float64 is rounded: " + rounded +
+                    " (--cast=exact forbids this)");
+  if (std::string scaled = scaledColumns(); !scaled.empty())
+    lines.push_back(dataset_->spec + ": bytes are divided by 255: " + scaled +
+                    " (--scale=none keeps them)");
+  return lines;
+}
+
+std::string BatchReader::scaledColumns() const {
   std::string names;
-  for (size_t i = 0; i < bindings_.size(); ++i)
-    if (bindings_[i].rounds)
-      names += (names.empty() ? "" : ", ") + bindings_[i].column->name +
-               " to " + elementTypeName(bindings_[i].dtype);
-  return names.empty() ? ""
-                       : dataset_->spec + ": float64 is rounded: " + names +
-                             " (--cast=exact forbids this)";
+  for (const Binding &binding : bindings_)
+    if (binding.isScaled)
+      addName(names, binding.column->name);
+  return names;
+}
+
+std::string BatchReader::unreadColumns() const {
+  std::string names;
+  for (const Column &column : dataset_->columns)
+    if (std::none_of(
+            bindings_.begin(), bindings_.end(),
+            [&](const Binding &binding) { return binding.column == &column; }))
+      addName(names, column.name);
+  return names;
 }
 
 void BatchReader::prefetch() const {

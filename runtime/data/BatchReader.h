@@ -49,8 +49,12 @@ public:
   int64_t batch() const { return batch_; }
   const Dataset &dataset() const { return *dataset_; }
   std::span<const sinter_tensor_desc> inputs() const { return inputs_; }
-  /// A line for the user that says what is rounded, or "".
-  std::string roundingText() const;
+  /// Lines for the user: what is rounded, and what is divided by 255.
+  std::vector<std::string> notes() const;
+  /// The names of columns whose bytes are divided by 255: "a, b".
+  std::string scaledColumns() const;
+  /// The names of columns that no input reads: "a, b".
+  std::string unreadColumns() const;
   /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
   /// Says that every row was read and is kept: files may change from now on.
@@ -81,6 +85,7 @@ private:
     int64_t rowElements;
     bool isLabels;
     bool rounds;
+    bool isScaled; // bytes are divided by 255
     bool checkFinite;
   };
   /// The column for an input, by its name or a usual one; null if there is

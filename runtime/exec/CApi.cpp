@@ -9,6 +9,7 @@
 
 #include "runtime/exec/Program.h"
 
+#include "runtime/base/FloatMode.h"
 #include "runtime/device/Registry.h"
 #include "sinter/sinter.h"
 
@@ -28,6 +29,7 @@ static sinter_status report(const Status &status) {
 }
 
 template <typename Function> static sinter_status guarded(Function &&function) {
+  FloatMode mode;
   try {
     return report(function());
   } catch (const std::bad_alloc &) {

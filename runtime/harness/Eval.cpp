@@ -39,9 +39,16 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
     header = manifest->header;
     if (options.isGiven("label-column"))
       header.label.clear();
+    // How training read its data.
     for (const auto &[name, value] : manifest->options)
-      if (name == "label-column" && !options.isGiven(name))
+      if (options.isGiven(name))
+        continue;
+      else if (name == "label-column")
         reading.labelColumn = value;
+      else if (name == "scale")
+        reading.scale = value == "auto";
+      else if (name == "cast")
+        reading.castsExactly = value == "exact";
   } else if (!options.quiet) {
     std::fprintf(stderr,
                  "note: no --checkpoint: using the weights of the model "

@@ -306,9 +306,13 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
           ", which evaluation needs: " + node +
           " mixes the rows of a batch (compile with --batch=1, or use a "
           "multiple)");
-  std::string rounding = reader->roundingText();
-  if (!rounding.empty() && !options.quiet)
-    std::fprintf(stderr, "note: %s\n", rounding.c_str());
+  for (const std::string &note : reader->notes())
+    if (!options.quiet)
+      std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (std::string unread = reader->unreadColumns();
+      !unread.empty() && !options.quiet)
+    std::fprintf(stderr, "note: %s: not read: %s\n", spec.c_str(),
+                 unread.c_str());
   reader->prefetch();
   return reader;
 }

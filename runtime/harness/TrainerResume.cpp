@@ -280,5 +280,8 @@ Status Trainer::init() {
     say("note: --init: the optimizer's " + std::to_string(report->numSlots) +
         " slots and counters in the file are left out; --init-slots loads "
         "them");
+  if (report->hasAverages)
+    say("note: --init: these are the weights, not their averages (--ema), "
+        "which the run evaluated and exported as ONNX");
   return {};
 }

@@ -95,6 +95,7 @@ public:
   struct InitReport {
     size_t numLoaded = 0;
     size_t numSlots = 0;              // in the file, not asked for
+    bool hasAverages = false;         // of weights (--ema), among these
     std::vector<std::string> missing; // parameters and buffers not in the file
     std::vector<std::string> extra;   // in the file only
   };

@@ -191,6 +191,7 @@ StateTable::init(const TensorFile &file, sinter_program *program,
                                                : isSlotName(name, weights);
     if (isSlot && !options.slots) {
       ++report.numSlots;
+      report.hasAverages |= name.starts_with(SINTER_SLOT_EMA "/");
       continue;
     }
     if (found == indices.end()) {

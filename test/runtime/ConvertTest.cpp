@@ -276,7 +276,30 @@ TEST_CASE("bad values are named with their row", "[data][batch]") {
             .find("row 4 holds 0.1 (float64), which the model's float32 cannot "
                   "hold "
                   "exactly") != std::string::npos);
-  CHECK(reader->roundingText().empty());
+  CHECK(reader->notes().empty());
+}
+
+TEST_CASE("bytes are divided by 255, and what is not read is named",
+          "[data][batch]") {
+  Bound bound;
+  std::string y = npy("|u1", "(5,)", std::string(5, '\0'));
+  write(bound.folder / "weights.npy", npy("|u1", "(5,)", std::string(5, 'w')));
+  auto reader = bound.bind(npy("|u1", "(5, 2)", std::string(10, '\xff')), y);
+  REQUIRE(reader.ok());
+  REQUIRE(reader->notes().size() == 1);
+  CHECK(reader->notes()[0] ==
+        bound.folder.path() +
+            ": bytes are divided by 255: x (--scale=none keeps them)");
+  CHECK(reader->scaledColumns() == "x");
+  CHECK(reader->unreadColumns() == "weights");
+  REQUIRE(bound.fill(*reader, {0}).ok());
+  CHECK(bound.x[0] == 1.0f);
+  bound.options.scale = false;
+  reader = bound.bind(npy("|u1", "(5, 2)", std::string(10, '\xff')), y);
+  REQUIRE(reader.ok());
+  CHECK(reader->notes().empty());
+  REQUIRE(bound.fill(*reader, {0}).ok());
+  CHECK(bound.x[0] == 255.0f);
 }
 
 TEST_CASE("float64 is rounded to float32, whole numbers beyond 2^24 are not",
@@ -289,9 +312,10 @@ TEST_CASE("float64 is rounded to float32, whole numbers beyond 2^24 are not",
   wide[4] = std::ldexp(1.0, 100);
   auto reader = bound.bind(npy("<f8", "(5, 2)", bytesOf(wide)), y);
   REQUIRE(reader.ok());
-  CHECK(reader->roundingText() == bound.folder.path() +
-                                      ": float64 is rounded: x to float32 "
-                                      "(--cast=exact forbids this)");
+  REQUIRE(reader->notes().size() == 1);
+  CHECK(reader->notes()[0] == bound.folder.path() +
+                                  ": float64 is rounded: x to float32 "
+                                  "(--cast=exact forbids this)");
   REQUIRE(bound.fill(*reader, {0, 1, 2}).ok());
   CHECK(bound.x[0] == 0.1f);
   CHECK(bound.x[1] == 16777215.0f);
@@ -310,7 +334,8 @@ TEST_CASE("float64 is rounded to float32, whole numbers beyond 2^24 are not",
   REQUIRE(table.ok());
   reader = BatchReader::bind(*table, bound.inputs, bound.options);
   REQUIRE(reader.ok());
-  CHECK(reader->roundingText().find("x to float32") != std::string::npos);
+  REQUIRE(reader->notes().size() == 1);
+  CHECK(reader->notes()[0].find("x to float32") != std::string::npos);
   CHECK(bound.fill(*reader, {0}).ok());
   CHECK(bound.fill(*reader, {1}).message().find("row 1 holds 16777217") !=
         std::string::npos);

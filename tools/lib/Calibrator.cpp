@@ -30,6 +30,13 @@ openRows(const compiler::CalibrationData &data,
   if (!dataset.ok())
     return dataset.status();
   auto reader = rt::BatchReader::bind(*dataset, descs, batch);
+  // A trainer divides bytes by 255. Whether the host of another program does,
+  // only the user knows.
+  if (reader.ok() && !data.takesBytes)
+    if (std::string names = reader->scaledColumns(); !names.empty())
+      return rt::Status::invalid("has bytes (uint8) for " + names +
+                                 "; it needs the float32 numbers that the "
+                                 "program will be given");
   if (reader.ok() && reader->rows() < reader->batch())
     return rt::Status::invalid("has " + std::to_string(reader->rows()) +
                                " rows, a batch has " +

@@ -144,6 +144,8 @@ Status WidenedCall::prepare(OneDnnContext &context, const uint8_t *constants,
     params.dtype = params.outDtype = SINTER_F32;
     params_ = params;
     command_.conv.params = &std::get<sinter_conv>(params_);
+    // Products of 16-bit numbers are exact; those of transformed ones are not.
+    command_.conv.way = SINTER_BY_LIBRARY;
   } else {
     auto params = *original_.matmul.params;
     dtype = params.dtype;

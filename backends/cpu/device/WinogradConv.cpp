@@ -57,12 +57,13 @@ double costOf(const ConvShape &shape, const Tiling &tiling) {
          (points - window) * channels * filters * floatBytes * perByte;
 }
 
+/// The fewest rows, columns and products of a sum that are worth a product.
+constexpr int64_t fewest = 16;
+
 /// The best algorithm; none if a direct convolution is about as fast. It
 /// depends on the shape alone, so that the bits do.
 std::optional<Tiling> chooseTiling(const ConvShape &shape) {
-  // Of a product; and the most time that is worth another rounding.
-  constexpr int64_t fewest = 16;
-  constexpr double mostTime = 0.9;
+  constexpr double mostTime = 0.9; // that is worth another rounding
   if (shape.channels < fewest || shape.filters < fewest)
     return std::nullopt;
   std::optional<Tiling> best;
@@ -78,13 +79,28 @@ std::optional<Tiling> chooseTiling(const ConvShape &shape) {
   return best;
 }
 
+/// The groups of tiles, of which each takes at most a half of the workspace; 0
+/// if that is not enough.
+int64_t groupsOf(const ConvShape &shape, const Tiling &tiling,
+                 uint64_t workspaceBytes) {
+  // Of the transformed input and the products; and the fewest tiles for which
+  // the filters are worth reading.
+  constexpr int64_t bytes = 2 << 20, leastTiles = 96;
+  const int64_t ofTile =
+      floatBytes * tiling.form.points() * (shape.channels + shape.filters);
+  const int64_t tiles =
+      std::min(std::max(leastTiles, bytes / ofTile),
+               static_cast<int64_t>(workspaceBytes / 2) / ofTile);
+  return tiles < fewest ? 0 : ceilDiv(tiling.count, tiles);
+}
+
 class WinogradCall : public LibraryCall {
 public:
+  /// Computes the tiles in `groups` groups.
   WinogradCall(const sinter_command &command, const ConvShape &shape,
-               const Tiling &tiling)
+               const Tiling &tiling, int64_t groups)
       : conv_(command), shape_(shape), tiling_(tiling), form_(tiling.form),
-        groups_(groupsOf(shape, tiling)),
-        tilesOfGroup_(ceilDiv(tiling.count, groups_)),
+        groups_(groups), tilesOfGroup_(ceilDiv(tiling.count, groups_)),
         zeros_(static_cast<size_t>(shape.channels)),
         postOps_(command.conv.params->postOps, command.conv.params->numPostOps),
         inputStride_(strideOf(shape.channels)),
@@ -167,15 +183,6 @@ public:
   }
 
 private:
-  static int64_t groupsOf(const ConvShape &shape, const Tiling &tiling) {
-    // Of the transformed input and the products; and the fewest tiles for which
-    // the filters are worth reading.
-    constexpr int64_t bytes = 2 << 20, leastTiles = 96;
-    const int64_t ofTile =
-        floatBytes * tiling.form.points() * (shape.channels + shape.filters);
-    const int64_t tiles = std::max(leastTiles, bytes / ofTile);
-    return ceilDiv(tiling.count, tiles);
-  }
   /// The elements of one point of all tiles, and a line more: points that were
   /// a multiple of a page apart would share a few places in the caches.
   int64_t strideOf(int64_t channels) const {
@@ -323,9 +330,11 @@ sinter::cpu::prepareWinogradConv(OneDnnContext &context,
   if (shape.cropped() || shape.emptySum())
     return std::unique_ptr<LibraryCall>();
   const std::optional<Tiling> tiling = chooseTiling(shape);
-  if (!tiling)
+  const int64_t groups =
+      tiling ? groupsOf(shape, *tiling, context.workspaceBytes) : 0;
+  if (!groups)
     return std::unique_ptr<LibraryCall>();
-  auto call = std::make_unique<WinogradCall>(command, shape, *tiling);
+  auto call = std::make_unique<WinogradCall>(command, shape, *tiling, groups);
   LibraryCallResult product = call->prepareProduct(context, filter);
   if (!product.ok() || !*product)
     return product;

@@ -32,6 +32,13 @@ bool checkInputs(Restoration &r) {
 
 /// Tensors in both the model and the parameter file must be equal.
 bool checkParameterFile(Restoration &r) {
+  if (!r.signature.entries().empty() &&
+      llvm::none_of(r.signature.entries(), [&](const SignatureEntry &entry) {
+        return r.parameters->find(entry.target);
+      }))
+    return r.invalid(shown(r.parameters->path(), 512) +
+                     " has none of the model's parameters, such as " +
+                     quoted(r.signature.entries().front().target));
   for (const SignatureEntry &entry : r.signature.entries()) {
     const ParameterFile::Tensor *given = r.parameters->find(entry.target);
     const TensorProto *own = r.ownTensor(entry);
