@@ -195,67 +195,111 @@ void multiplyByTiles(const ByteBlock &rows, const uint8_t *panel,
 // vpmaddwd: bytes are widened to 16 bits, and pairs of products are summed
 //===----------------------------------------------------------------------===//
 
-template <bool isSigned>
-__attribute__((target("avx2"))) inline __m256i widenLine(const uint8_t *from) {
-  const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i *>(from));
-  return isSigned ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
-}
+/// Some steps of the sum of a block and a panel, widened once for all of their
+/// products: in the inner loop, it would take as long as these.
+struct WideSteps {
+  /// With more, they would not stay in the cache of level 1.
+  static constexpr int64_t most = 2, elements = most * byteStep;
+
+  alignas(64) int16_t rows[blockRows][elements];
+  /// By tile and group: four elements of each column.
+  alignas(64) int16_t panel[2][elements / group][tileColumns * group];
+};
 
 template <bool isSigned>
-__attribute__((target("avx2"))) inline __m256i widenGroup(const uint8_t *from) {
-  int32_t four;
-  std::memcpy(&four, from, sizeof(four));
-  const __m128i bytes = _mm_cvtsi32_si128(four);
-  return _mm256_broadcastq_epi64(isSigned ? _mm_cvtepi8_epi16(bytes)
-                                          : _mm_cvtepu8_epi16(bytes));
+__attribute__((target("avx2"))) inline void
+widenBytes(const uint8_t *from, int64_t count, int16_t *to) {
+  constexpr int64_t lanes = 16;
+  for (int64_t i = 0; i < count; i += lanes) {
+    const __m128i bytes =
+        _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i));
+    _mm256_store_si256(reinterpret_cast<__m256i *>(to + i),
+                       isSigned ? _mm256_cvtepi8_epi16(bytes)
+                                : _mm256_cvtepu8_epi16(bytes));
+  }
 }
 
-/// `count` rows of A from row `first` on.
-template <int count, bool aSigned, bool bSigned>
-__attribute__((target("avx2"))) void
-multiplyPairs(const ByteBlock &rows, int64_t first, const uint8_t *panel,
-              uint32_t *sums) {
-  constexpr int quarters = 4; // of a line, each with four columns
-  for (int64_t tile = 0; tile < 2; ++tile) {
+/// The rows whose sums of 8 columns fit the registers, with what is multiplied.
+constexpr int64_t rowsOfPairs = 4;
+
+/// Multiplies `steps` steps of `count` rows from row `first` on by both tiles.
+/// Adds to `sums` if `adds`.
+template <int count>
+__attribute__((target("avx2"))) void multiplyPairs(const WideSteps &wide,
+                                                   int64_t steps, int64_t first,
+                                                   bool adds, uint32_t *sums) {
+  constexpr int quarters = 2; // of a line of a tile, each with four columns
+  constexpr int64_t columns = quarters * 4;
+  const int64_t groups = steps * byteStep / group;
+  for (int64_t column = 0; column < panelColumns; column += columns) {
+    const auto *line = reinterpret_cast<const __m256i *>(
+        wide.panel[column / tileColumns][0] + column % tileColumns * group);
+    const int16_t *rows = wide.rows[first];
     // Each column has two sums, of the even and the odd pairs.
     __m256i sum[count][quarters];
     for (int row = 0; row < count; ++row)
       for (int i = 0; i < quarters; ++i)
         sum[row][i] = _mm256_setzero_si256();
-    const uint8_t *from = panel + tile * tileBytes;
-    for (PartRows a(rows, first); a.next(); from += stepBytes)
-      for (int64_t at = 0; at < byteStep; at += group) {
-        __m256i x[count];
-        for (int row = 0; row < count; ++row)
-          x[row] = widenGroup<aSigned>(a.data + row * rows.rowStride + at);
-        for (int i = 0; i < quarters; ++i) {
-          const __m256i b =
-              widenLine<bSigned>(from + at / group * lineBytes + 16 * i);
-          for (int row = 0; row < count; ++row)
-            sum[row][i] =
-                _mm256_add_epi32(sum[row][i], _mm256_madd_epi16(x[row], b));
-        }
+    for (int64_t at = 0; at < groups; ++at) {
+      __m256i b[quarters];
+      for (int i = 0; i < quarters; ++i)
+        b[i] = _mm256_load_si256(line + i);
+      for (int row = 0; row < count; ++row) {
+        int64_t four;
+        std::memcpy(&four, rows + row * WideSteps::elements, sizeof(four));
+        const __m256i x = _mm256_set1_epi64x(four);
+        for (int i = 0; i < quarters; ++i)
+          sum[row][i] =
+              _mm256_add_epi32(sum[row][i], _mm256_madd_epi16(x, b[i]));
       }
+      rows += group;
+      line += tileColumns * group * sizeof(int16_t) / sizeof(__m256i);
+    }
     constexpr int middleSwapped = 0xd8;
-    for (int row = 0; row < count; ++row)
-      for (int i = 0; i < quarters; i += 2)
-        _mm256_store_si256(
-            reinterpret_cast<__m256i *>(sums + (first + row) * panelColumns +
-                                        tile * tileColumns + 4 * i),
-            _mm256_permute4x64_epi64(
-                _mm256_hadd_epi32(sum[row][i], sum[row][i + 1]),
-                middleSwapped));
+    for (int row = 0; row < count; ++row) {
+      auto *to = reinterpret_cast<__m256i *>(
+          sums + (first + row) * panelColumns + column);
+      __m256i both = _mm256_permute4x64_epi64(
+          _mm256_hadd_epi32(sum[row][0], sum[row][1]), middleSwapped);
+      if (adds)
+        both = _mm256_add_epi32(both, _mm256_load_si256(to));
+      _mm256_store_si256(to, both);
+    }
   }
 }
 
+void multiplySteps(const WideSteps &wide, int64_t steps, int64_t rows,
+                   bool adds, uint32_t *sums) {
+  using Function =
+      void (*)(const WideSteps &, int64_t, int64_t, bool, uint32_t *);
+  static constexpr std::array<Function, rowsOfPairs> functions = {
+      multiplyPairs<1>, multiplyPairs<2>, multiplyPairs<3>, multiplyPairs<4>};
+  for (int64_t first = 0; first < rows; first += rowsOfPairs)
+    functions[static_cast<size_t>(std::min(rowsOfPairs, rows - first) - 1)](
+        wide, steps, first, adds, sums);
+}
+
 template <bool aSigned, bool bSigned>
-void multiplyByPairs(const ByteBlock &rows, const uint8_t *panel,
-                     uint32_t *sums) {
-  int64_t first = 0;
-  for (; first + 2 < rows.count; first += 3)
-    multiplyPairs<3, aSigned, bSigned>(rows, first, panel, sums);
-  for (; first < rows.count; ++first)
-    multiplyPairs<1, aSigned, bSigned>(rows, first, panel, sums);
+__attribute__((target("avx2"))) void
+multiplyByPairs(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
+  WideSteps wide;
+  bool adds = false;
+  int64_t steps = 0;
+  PartRows a(rows, 0);
+  for (bool isThere = a.next(); isThere; panel += stepBytes) {
+    for (int64_t row = 0; row < rows.count; ++row)
+      widenBytes<aSigned>(a.data + row * rows.rowStride, byteStep,
+                          wide.rows[row] + steps * byteStep);
+    for (int64_t tile = 0; tile < 2; ++tile)
+      widenBytes<bSigned>(panel + tile * tileBytes, tileBytes,
+                          wide.panel[tile][steps * byteStep / group]);
+    isThere = a.next();
+    if (++steps < WideSteps::most && isThere)
+      continue;
+    multiplySteps(wide, steps, rows.count, adds, sums);
+    adds = true;
+    steps = 0;
+  }
 }
 
 //===----------------------------------------------------------------------===//
