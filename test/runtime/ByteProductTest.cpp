@@ -63,8 +63,9 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
   sums.fill(0xdeadbeef);
   cpu::TileRegisters tiles;
   cpu::PanelFetch none;
-  cpu::multiplyBytes(unit, tiles, signs, {rows->data(), depth, m, depth, parts},
-                     panel->data(), sums.data(), none);
+  cpu::multiplyBytes(unit, tiles, signs,
+                     {rows->data(), depth, m, depth, k, parts}, panel->data(),
+                     sums.data(), none);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < cpu::panelColumns; ++j)
       REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==

@@ -46,7 +46,8 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
       const int64_t column = panel * panelColumns;
       block.place.firstColumn = task.firstColumn + column;
       block.place.columns = std::min(panelColumns, task.columns - column);
-      ByteBlock rows{nullptr, 0, 0, factors_.depth, factors_.parts};
+      ByteBlock rows{nullptr,       0, 0, factors_.depth, factors_.used,
+                     factors_.parts};
       setBlock(task.a, number, task.batch, rows, block.place);
       multiplyBytes(factors_.unit, tiles, factors_.signs, rows,
                     task.panel + panel * bytes, block.sums, fetch);

@@ -20,12 +20,12 @@ namespace sinter::cpu {
 
 class ByteCall : public PanelCall {
 protected:
-  /// How rows of A are multiplied, as in ByteBlock. `depth` is padded.
+  /// How rows of A are multiplied, as in ByteBlock. `depth` is `used`, padded.
   struct Factors {
     ByteUnit unit;
     ByteSigns signs;
     std::vector<int64_t> parts;
-    int64_t depth;
+    int64_t depth, used;
   };
   /// `sizes` without its `depth` and `panelBytes`, which follow from `factors`.
   ByteCall(const sinter_command &command, const ByteStore &store, Sizes sizes,

@@ -41,6 +41,10 @@ public:
     left_ -= byteStep;
     return true;
   }
+  /// The elements of the step that meet more than zeros: 1 to byteStep.
+  int64_t used() const {
+    return std::min(byteStep, rows_.used - (rows_.depth - left_ - byteStep));
+  }
 
   const uint8_t *data = nullptr;
 
@@ -195,22 +199,25 @@ void multiplyByTiles(const ByteBlock &rows, const uint8_t *panel,
 // vpmaddwd: bytes are widened to 16 bits, and pairs of products are summed
 //===----------------------------------------------------------------------===//
 
-/// Some steps of the sum of a block and a panel, widened once for all of their
-/// products: in the inner loop, it would take as long as these.
+/// Elements of the sum of a block and a panel, widened once for all of their
+/// products: in the inner loop, it would take as long as these. Padding is left
+/// out.
 struct WideSteps {
   /// With more, they would not stay in the cache of level 1.
-  static constexpr int64_t most = 2, elements = most * byteStep;
+  static constexpr int64_t most = 2 * byteStep;
 
-  alignas(64) int16_t rows[blockRows][elements];
+  alignas(64) int16_t rows[blockRows][most];
   /// By tile and group: four elements of each column.
-  alignas(64) int16_t panel[2][elements / group][tileColumns * group];
+  alignas(64) int16_t panel[2][most / group][tileColumns * group];
+  int64_t elements = 0;
 };
 
+/// A multiple of wideLanes bytes.
+constexpr int64_t wideLanes = 16;
 template <bool isSigned>
 __attribute__((target("avx2"))) inline void
 widenBytes(const uint8_t *from, int64_t count, int16_t *to) {
-  constexpr int64_t lanes = 16;
-  for (int64_t i = 0; i < count; i += lanes) {
+  for (int64_t i = 0; i < count; i += wideLanes) {
     const __m128i bytes =
         _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i));
     _mm256_store_si256(reinterpret_cast<__m256i *>(to + i),
@@ -222,15 +229,14 @@ widenBytes(const uint8_t *from, int64_t count, int16_t *to) {
 /// The rows whose sums of 8 columns fit the registers, with what is multiplied.
 constexpr int64_t rowsOfPairs = 4;
 
-/// Multiplies `steps` steps of `count` rows from row `first` on by both tiles.
-/// Adds to `sums` if `adds`.
+/// Multiplies `count` rows from row `first` on by both tiles. Adds to `sums` if
+/// `adds`.
 template <int count>
-__attribute__((target("avx2"))) void multiplyPairs(const WideSteps &wide,
-                                                   int64_t steps, int64_t first,
-                                                   bool adds, uint32_t *sums) {
+__attribute__((target("avx2"))) void
+multiplyPairs(const WideSteps &wide, int64_t first, bool adds, uint32_t *sums) {
   constexpr int quarters = 2; // of a line of a tile, each with four columns
   constexpr int64_t columns = quarters * 4;
-  const int64_t groups = steps * byteStep / group;
+  const int64_t groups = wide.elements / group;
   for (int64_t column = 0; column < panelColumns; column += columns) {
     const auto *line = reinterpret_cast<const __m256i *>(
         wide.panel[column / tileColumns][0] + column % tileColumns * group);
@@ -246,7 +252,7 @@ __attribute__((target("avx2"))) void multiplyPairs(const WideSteps &wide,
         b[i] = _mm256_load_si256(line + i);
       for (int row = 0; row < count; ++row) {
         int64_t four;
-        std::memcpy(&four, rows + row * WideSteps::elements, sizeof(four));
+        std::memcpy(&four, rows + row * WideSteps::most, sizeof(four));
         const __m256i x = _mm256_set1_epi64x(four);
         for (int i = 0; i < quarters; ++i)
           sum[row][i] =
@@ -268,15 +274,14 @@ __attribute__((target("avx2"))) void multiplyPairs(const WideSteps &wide,
   }
 }
 
-void multiplySteps(const WideSteps &wide, int64_t steps, int64_t rows,
-                   bool adds, uint32_t *sums) {
-  using Function =
-      void (*)(const WideSteps &, int64_t, int64_t, bool, uint32_t *);
+void multiplySteps(const WideSteps &wide, int64_t rows, bool adds,
+                   uint32_t *sums) {
+  using Function = void (*)(const WideSteps &, int64_t, bool, uint32_t *);
   static constexpr std::array<Function, rowsOfPairs> functions = {
       multiplyPairs<1>, multiplyPairs<2>, multiplyPairs<3>, multiplyPairs<4>};
   for (int64_t first = 0; first < rows; first += rowsOfPairs)
     functions[static_cast<size_t>(std::min(rowsOfPairs, rows - first) - 1)](
-        wide, steps, first, adds, sums);
+        wide, first, adds, sums);
 }
 
 template <bool aSigned, bool bSigned>
@@ -284,21 +289,23 @@ __attribute__((target("avx2"))) void
 multiplyByPairs(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
   WideSteps wide;
   bool adds = false;
-  int64_t steps = 0;
   PartRows a(rows, 0);
   for (bool isThere = a.next(); isThere; panel += stepBytes) {
+    const int64_t used = (a.used() + wideLanes - 1) / wideLanes * wideLanes,
+                  at = wide.elements;
     for (int64_t row = 0; row < rows.count; ++row)
-      widenBytes<aSigned>(a.data + row * rows.rowStride, byteStep,
-                          wide.rows[row] + steps * byteStep);
+      widenBytes<aSigned>(a.data + row * rows.rowStride, used,
+                          wide.rows[row] + at);
     for (int64_t tile = 0; tile < 2; ++tile)
-      widenBytes<bSigned>(panel + tile * tileBytes, tileBytes,
-                          wide.panel[tile][steps * byteStep / group]);
+      widenBytes<bSigned>(panel + tile * tileBytes, used * tileColumns,
+                          wide.panel[tile][at / group]);
+    wide.elements += used;
     isThere = a.next();
-    if (++steps < WideSteps::most && isThere)
+    if (isThere && wide.elements + byteStep <= WideSteps::most)
       continue;
-    multiplySteps(wide, steps, rows.count, adds, sums);
+    multiplySteps(wide, rows.count, adds, sums);
     adds = true;
-    steps = 0;
+    wide.elements = 0;
   }
 }
 

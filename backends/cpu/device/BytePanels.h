@@ -66,10 +66,10 @@ void packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
 /// Rows of A, which are sums of parts: part i of a row begins at element
 /// parts[i] + row * rowStride of `data` and has `depth` elements, which is
 /// padded. The panel has the rows of all parts, in order. Elements that meet
-/// zeros of the panel may be anything.
+/// zeros of the panel may be anything: they do from `used` on.
 struct ByteBlock {
   const uint8_t *data;
-  int64_t rowStride, count, depth; // count: 1 to blockRows
+  int64_t rowStride, count, depth, used; // count: 1 to blockRows
   std::span<const int64_t> parts;
 
   int64_t panelDepth() const {

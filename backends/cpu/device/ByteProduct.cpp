@@ -30,7 +30,8 @@ public:
                             command.matmul.params->numPostOps},
                            command.matmul.params->outDtype, shape.transposed,
                            shape.c.col),
-                 sizesOf(shape), {unit, signs, {0}, paddedBytes(shape.k)}),
+                 sizesOf(shape),
+                 {unit, signs, {0}, paddedBytes(shape.k), shape.k}),
         shape_(shape) {
     if (constantB)
       packConstantB(context, constantB);

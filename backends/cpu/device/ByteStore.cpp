@@ -28,6 +28,12 @@ void dequantizeLine(const uint32_t *sums, const float *scales, float *to) {
     to[i] = static_cast<float>(static_cast<int32_t>(sums[i])) * scales[i];
 }
 
+SINTER_EVERY_WIDTH
+void addIntegers(uint32_t *to, const uint32_t *from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] += from[i];
+}
+
 /// Sets x to its codes before the zero point is added. Clamping first gives the
 /// same code, since the bounds are integers.
 SINTER_EVERY_WIDTH
@@ -41,10 +47,15 @@ void roundLine(float *x, const Quantizer &by) {
   }
 }
 
+SINTER_EVERY_WIDTH
+void toCodes(const float *x, float zero, uint8_t *to) {
+  for (int64_t i = 0; i < panelColumns; ++i)
+    to[i] = static_cast<uint8_t>(static_cast<int32_t>(x[i] + zero));
+}
+
 void quantizeLine(float *x, const Quantizer &by, uint8_t *to) {
   roundLine(x, by);
-  for (int64_t i = 0; i < panelColumns; ++i)
-    to[i] = static_cast<uint8_t>(static_cast<int32_t>(x[i] + by.zero));
+  toCodes(x, by.zero, to);
 }
 
 void fakeQuantizeLine(float *x, const Quantizer &by) {
@@ -53,15 +64,45 @@ void fakeQuantizeLine(float *x, const Quantizer &by) {
     x[i] *= by.scale;
 }
 
+/// The codes as floats.
+SINTER_EVERY_WIDTH
+void widenUnsigned(const uint8_t *codes, int64_t count, int64_t stride,
+                   float *to) {
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(codes[i]);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(codes[i * stride]);
+}
+SINTER_EVERY_WIDTH
+void widenSigned(const uint8_t *codes, int64_t count, int64_t stride,
+                 float *to) {
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(static_cast<int8_t>(codes[i]));
+  else
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(static_cast<int8_t>(codes[i * stride]));
+}
+
+SINTER_EVERY_WIDTH
+void addScaled(float *x, const float *codes, int64_t count, float zero,
+               float scale) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float added = (codes[i] - zero) * scale;
+    x[i] += added;
+  }
+}
+
 void addCodesTo(float *x, int64_t count, const uint8_t *codes, int64_t stride,
                 uint32_t dtype, const sinter_post_op &op) {
-  for (int64_t i = 0; i < count; ++i) {
-    const uint8_t byte = codes[i * stride];
-    const float code = dtype == SINTER_I8
-                           ? static_cast<float>(static_cast<int8_t>(byte))
-                           : static_cast<float>(byte);
-    const float added = (code - op.beta) * op.alpha;
-    x[i] += added;
+  float wide[panelColumns];
+  for (int64_t i = 0; i < count; i += panelColumns) {
+    const int64_t some = std::min(panelColumns, count - i);
+    (dtype == SINTER_I8 ? widenSigned : widenUnsigned)(codes + i * stride, some,
+                                                       stride, wide);
+    addScaled(x + i, wide, some, op.beta, op.alpha);
   }
 }
 
@@ -151,64 +192,113 @@ bool ByteStore::fits(const sinter_command &command,
              : false;
 }
 
-/// One row, step by step.
-void ByteStore::storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
-                          void *const *buffers, void *result) const {
-  const int64_t offset = place.rows[static_cast<size_t>(row)],
-                columns = place.columns;
-  alignas(64) float line[panelColumns] = {}, factors[panelColumns] = {};
-  alignas(64) uint8_t codes[panelColumns];
+/// Step by step, each for all rows. Rows that are dropped are computed, too,
+/// but read and write no memory at their places.
+void ByteStore::storeSteps(uint32_t *sums, const BlockPlace &place,
+                           void *const *buffers, void *result) const {
+  alignas(64) float lines[blockRows][panelColumns], factors[panelColumns] = {};
+  alignas(64) uint8_t codes[blockRows][panelColumns];
+  const int64_t columns = place.columns;
   bool isFloat = false;
+  auto forEachRow = [&](auto function) {
+    for (int64_t row = 0; row < place.count; ++row)
+      function(row, place.rows[static_cast<size_t>(row)]);
+  };
   for (const sinter_post_op &op : postOps_) {
     const void *operand = readsOperand(op) || op.kind == SINTER_POST_DEQUANTIZE
                               ? buffers[op.slice]
                               : nullptr;
-    const bool isAdded = readsResultShape(op);
-    const int64_t first = isAdded      ? offset
-                          : alongRows_ ? place.firstRow + row
-                                       : place.firstColumn,
-                  step = isAdded      ? columnStride_
-                         : alongRows_ ? 0
-                                      : 1;
-    if (op.kind == SINTER_POST_DEQUANTIZE) {
-      for (int64_t j = 0; j < columns; ++j)
-        factors[j] = static_cast<const float *>(operand)[first + j * step];
-      dequantizeLine(sums, factors, line);
+    const auto *numbers = static_cast<const float *>(operand);
+    const Quantizer quantizer(op, outDtype_);
+    switch (op.kind) {
+    case SINTER_POST_DEQUANTIZE:
+      forEachRow([&](int64_t row, int64_t) {
+        if (alongRows_)
+          std::fill_n(factors, columns, numbers[place.firstRow + row]);
+        else if (row == 0)
+          std::copy_n(numbers + place.firstColumn, columns, factors);
+        dequantizeLine(sums + row * panelColumns, factors, lines[row]);
+      });
       isFloat = true;
-    } else if (op.kind == SINTER_POST_QUANTIZE) {
-      quantizeLine(line, Quantizer(op, outDtype_), codes);
-    } else if (op.kind == SINTER_POST_FAKE_QUANTIZE) {
-      fakeQuantizeLine(line, Quantizer(op, outDtype_));
-    } else if (op.kind == SINTER_POST_ADD_CODES) {
-      addCodesTo(line, columns, static_cast<const uint8_t *>(operand) + first,
-                 step, outDtype_, op);
-    } else if (isFloat) {
-      PostOpOperand added;
-      if (operand)
-        added = {static_cast<const float *>(operand) + first, 0, step};
-      applyPostOps({&op, 1}, {line, 1, columns, panelColumns, 1}, &added);
-    } else if (op.kind == SINTER_POST_RELU) {
-      for (int64_t j = 0; j < columns; ++j)
-        sums[j] = static_cast<int32_t>(sums[j]) <= 0 ? 0 : sums[j];
-    } else {
-      for (int64_t j = 0; j < columns; ++j)
-        sums[j] += static_cast<const uint32_t *>(operand)[first + j * step];
+      break;
+    case SINTER_POST_QUANTIZE:
+      forEachRow([&](int64_t row, int64_t) {
+        quantizeLine(lines[row], quantizer, codes[row]);
+      });
+      break;
+    case SINTER_POST_FAKE_QUANTIZE:
+      forEachRow([&](int64_t row, int64_t) {
+        fakeQuantizeLine(lines[row], quantizer);
+      });
+      break;
+    case SINTER_POST_ADD_CODES:
+      forEachRow([&](int64_t row, int64_t offset) {
+        if (offset != BlockPlace::dropped)
+          addCodesTo(lines[row], columns,
+                     static_cast<const uint8_t *>(operand) + offset,
+                     columnStride_, outDtype_, op);
+      });
+      break;
+    default:
+      if (!isFloat)
+        applyToSums(op, sums, place, operand);
+      else if (readsResultShape(op))
+        forEachRow([&](int64_t row, int64_t offset) {
+          if (offset == BlockPlace::dropped)
+            return;
+          const PostOpOperand added{numbers + offset, 0, columnStride_};
+          applyPostOps({&op, 1}, {lines[row], 1, columns, panelColumns, 1},
+                       &added);
+        });
+      else {
+        PostOpOperand added;
+        if (operand)
+          added = alongRows_ ? PostOpOperand{numbers + place.firstRow, 1, 0}
+                             : PostOpOperand{numbers + place.firstColumn, 0, 1};
+        applyPostOps({&op, 1},
+                     {lines[0], place.count, columns, panelColumns, 1}, &added);
+      }
     }
   }
-  if (isCode(outDtype_))
-    storeElements(codes, columns, columnStride_, result, offset);
-  else if (isFloat)
-    storeElements(line, columns, columnStride_, result, offset);
-  else
-    storeElements(sums, columns, columnStride_, result, offset);
+  forEachRow([&](int64_t row, int64_t offset) {
+    if (offset == BlockPlace::dropped)
+      return;
+    if (isCode(outDtype_))
+      storeElements(codes[row], columns, columnStride_, result, offset);
+    else if (isFloat)
+      storeElements(lines[row], columns, columnStride_, result, offset);
+    else
+      storeElements(sums + row * panelColumns, columns, columnStride_, result,
+                    offset);
+  });
+}
+
+/// A ReLU, or a bias of integers, of sums that are not floats yet.
+void ByteStore::applyToSums(const sinter_post_op &op, uint32_t *sums,
+                            const BlockPlace &place,
+                            const void *operand) const {
+  const auto *added = static_cast<const uint32_t *>(operand);
+  for (int64_t row = 0; row < place.count; ++row) {
+    uint32_t *line = sums + row * panelColumns;
+    if (op.kind == SINTER_POST_RELU)
+      for (int64_t j = 0; j < place.columns; ++j)
+        line[j] = static_cast<int32_t>(line[j]) <= 0 ? 0 : line[j];
+    else if (op.kind == SINTER_POST_BIAS && alongRows_)
+      for (int64_t j = 0; j < place.columns; ++j)
+        line[j] += added[place.firstRow + row];
+    else if (op.kind == SINTER_POST_BIAS)
+      addIntegers(line, added + place.firstColumn, place.columns);
+    else if (const int64_t offset = place.rows[static_cast<size_t>(row)];
+             offset != BlockPlace::dropped)
+      for (int64_t j = 0; j < place.columns; ++j)
+        line[j] += added[offset + j * columnStride_];
+  }
 }
 
 void ByteStore::store(uint32_t *sums, const BlockPlace &place,
                       void *const *buffers, uint32_t result) const {
   if (isInRegisters_)
-    return storeInRegisters(sums, place, buffers, buffers[result]);
-  for (int64_t row = 0; row < place.count; ++row)
-    if (place.rows[static_cast<size_t>(row)] != BlockPlace::dropped)
-      storeLine(sums + row * panelColumns, row, place, buffers,
-                buffers[result]);
+    storeInRegisters(sums, place, buffers, buffers[result]);
+  else
+    storeSteps(sums, place, buffers, buffers[result]);
 }

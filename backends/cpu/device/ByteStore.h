@@ -58,8 +58,10 @@ private:
                          *quantize = nullptr;
   };
   bool readForm();
-  void storeLine(uint32_t *sums, int64_t row, const BlockPlace &place,
-                 void *const *buffers, void *result) const;
+  void storeSteps(uint32_t *sums, const BlockPlace &place, void *const *buffers,
+                  void *result) const;
+  void applyToSums(const sinter_post_op &op, uint32_t *sums,
+                   const BlockPlace &place, const void *operand) const;
   void storeInRegisters(const uint32_t *sums, const BlockPlace &place,
                         void *const *buffers, void *result) const;
   void storeIntegers(const uint32_t *sums, const BlockPlace &place,

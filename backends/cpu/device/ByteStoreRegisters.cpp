@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The same results as ByteStore::storeLine, two rows at a time.
+// The same results as ByteStore::storeSteps, two rows at a time.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,6 +33,12 @@ WindowPlan planOf(const ConvShape &shape) {
   return plan;
 }
 
+/// The elements of a part that meet the filter.
+int64_t usedOf(const ConvShape &shape) {
+  return shape.channels *
+         (planOf(shape).joinsColumns ? shape.dims[1].kernel : 1);
+}
+
 class ByteWindowCall : public ByteCall {
 public:
   ByteWindowCall(OneDnnContext &context, const sinter_command &command,
@@ -44,7 +50,8 @@ public:
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
                  sizesOf(shape, planOf(shape)),
-                 {unit, signs, planOf(shape).parts(), planOf(shape).depth}),
+                 {unit, signs, planOf(shape).parts(), planOf(shape).depth,
+                  usedOf(shape)}),
         shape_(shape), plan_(planOf(shape)) {
     if (constantB)
       packConstantB(context, constantB);
