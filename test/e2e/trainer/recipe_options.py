@@ -110,7 +110,7 @@ SAME = {
     "--check": PRINTS, "--train": "makes the trainer", "--gpu-arch": SAME_BITS,
     "--cubin": SAME_BITS,
     "--save-precision-plan": FILES,
-    "--quantize": "is for inference",
+    "--quantize": "is for inference", "--fast-convolutions": "is for inference",
     "--calibrate": "acts as --precision-plan: ops_of_other_precision",
     "--log-placement": PRINTS, "--list-devices": PRINTS, "--memory-limit": SAME_BITS,
     "--remat": SAME_BITS, "--allow-microbatch": "split_batch; see micro_batches.py",
