@@ -97,7 +97,11 @@ constexpr int64_t width = 16;
 template <auto function, int inputs, int outputs, class From, class To>
 [[gnu::always_inline]] inline void transformLine(From from, To to,
                                                  int64_t channels) {
+#if defined(__clang__)
 #pragma clang loop vectorize(assume_safety)
+#else
+#pragma GCC ivdep
+#endif
   for (int64_t c = 0; c < channels; ++c) {
     float in[inputs], out[outputs];
     for (int i = 0; i < inputs; ++i)
