@@ -148,6 +148,14 @@ std::vector<std::string> BatchReader::notes() const {
   if (std::string scaled = scaledColumns(); !scaled.empty())
     lines.push_back(dataset_->spec + ": bytes are divided by 255: " + scaled +
                     " (--scale=none keeps them)");
+  std::string unread;
+  for (const Column &column : dataset_->columns)
+    if (std::none_of(
+            bindings_.begin(), bindings_.end(),
+            [&](const Binding &binding) { return binding.column == &column; }))
+      addName(unread, column.name);
+  if (!unread.empty())
+    lines.push_back(dataset_->spec + ": not read: " + unread);
   return lines;
 }
 
@@ -156,16 +164,6 @@ std::string BatchReader::scaledColumns() const {
   for (const Binding &binding : bindings_)
     if (binding.isScaled)
       addName(names, binding.column->name);
-  return names;
-}
-
-std::string BatchReader::unreadColumns() const {
-  std::string names;
-  for (const Column &column : dataset_->columns)
-    if (std::none_of(
-            bindings_.begin(), bindings_.end(),
-            [&](const Binding &binding) { return binding.column == &column; }))
-      addName(names, column.name);
   return names;
 }
 

@@ -49,12 +49,11 @@ public:
   int64_t batch() const { return batch_; }
   const Dataset &dataset() const { return *dataset_; }
   std::span<const sinter_tensor_desc> inputs() const { return inputs_; }
-  /// Lines for the user: what is rounded, and what is divided by 255.
+  /// Lines for the user: what is rounded, what is divided by 255, and what no
+  /// input reads.
   std::vector<std::string> notes() const;
   /// The names of columns whose bytes are divided by 255: "a, b".
   std::string scaledColumns() const;
-  /// The names of columns that no input reads: "a, b".
-  std::string unreadColumns() const;
   /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
   /// Says that every row was read and is kept: files may change from now on.

@@ -309,10 +309,6 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
   for (const std::string &note : reader->notes())
     if (!options.quiet)
       std::fprintf(stderr, "note: %s\n", note.c_str());
-  if (std::string unread = reader->unreadColumns();
-      !unread.empty() && !options.quiet)
-    std::fprintf(stderr, "note: %s: not read: %s\n", spec.c_str(),
-                 unread.c_str());
   reader->prefetch();
   return reader;
 }

@@ -244,7 +244,8 @@ TEST_CASE("conv: Winograd's algorithms", "[conv]") {
   const bool hasUnit = cpu::floatUnit() != cpu::FloatUnit::None;
   const Dim same{20, 3, 1, 1, 1};
   SECTION("sizes, pads and post-ops") {
-    // Results that are no multiple of a tile, several images, odd channels.
+    // Output sizes that are not multiples of the tile size, several images, odd
+    // numbers of channels.
     for (auto [batch, channels, filters] :
          {std::tuple{1, 48, 48}, {1, 40, 72}, {2, 65, 48}})
       for (Dim y : {same, Dim{19, 3, 1, 0, 2}, Dim{23, 3}})

@@ -24,18 +24,6 @@ namespace {
 constexpr int64_t maxPoints = (1 << 24) / (255 * 255);
 
 SINTER_EVERY_WIDTH
-void widenSigned(const int8_t *from, int64_t count, float *to) {
-  for (int64_t i = 0; i < count; ++i)
-    to[i] = static_cast<float>(from[i]);
-}
-
-SINTER_EVERY_WIDTH
-void widenUnsigned(const uint8_t *from, int64_t count, float *to) {
-  for (int64_t i = 0; i < count; ++i)
-    to[i] = static_cast<float>(from[i]);
-}
-
-SINTER_EVERY_WIDTH
 void toIntegers(float *sums, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const auto sum = static_cast<int32_t>(sums[i]);
@@ -72,10 +60,7 @@ private:
     const int64_t lines = isDense ? 1 : points,
                   count = isDense ? points * stride : shape_.channels;
     for (int64_t i = 0; i < lines; ++i, from += count, to += stride) {
-      if (signs_.a)
-        widenSigned(reinterpret_cast<const int8_t *>(from), count, to);
-      else
-        widenUnsigned(from, count, to);
+      widenCodes(from, signs_.a, count, /*stride=*/1, to);
       if (!isDense)
         std::fill(to + count, to + stride, 0.0f);
     }

@@ -64,7 +64,6 @@ void fakeQuantizeLine(float *x, const Quantizer &by) {
     x[i] *= by.scale;
 }
 
-/// The codes as floats.
 SINTER_EVERY_WIDTH
 void widenUnsigned(const uint8_t *codes, int64_t count, int64_t stride,
                    float *to) {
@@ -100,8 +99,7 @@ void addCodesTo(float *x, int64_t count, const uint8_t *codes, int64_t stride,
   float wide[panelColumns];
   for (int64_t i = 0; i < count; i += panelColumns) {
     const int64_t some = std::min(panelColumns, count - i);
-    (dtype == SINTER_I8 ? widenSigned : widenUnsigned)(codes + i * stride, some,
-                                                       stride, wide);
+    widenCodes(codes + i * stride, dtype == SINTER_I8, some, stride, wide);
     addScaled(x + i, wide, some, op.beta, op.alpha);
   }
 }
@@ -121,6 +119,11 @@ void storeElements(const Element *line, int64_t count, int64_t stride,
 bool isCode(uint32_t dtype) { return dtype == SINTER_U8 || dtype == SINTER_I8; }
 
 } // namespace
+
+void sinter::cpu::widenCodes(const uint8_t *codes, bool isSigned, int64_t count,
+                             int64_t stride, float *to) {
+  (isSigned ? widenSigned : widenUnsigned)(codes, count, stride, to);
+}
 
 ByteStore::ByteStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
                      bool alongRows, int64_t columnStride)

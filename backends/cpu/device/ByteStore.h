@@ -30,6 +30,10 @@ struct Quantizer {
   float least, greatest; // before the zero point is added
 };
 
+/// Writes `count` codes, which are `stride` elements apart, as floats.
+void widenCodes(const uint8_t *codes, bool isSigned, int64_t count,
+                int64_t stride, float *to);
+
 class ByteStore {
 public:
   /// Operands of BIAS and DEQUANTIZE have one element for each row with

@@ -33,12 +33,6 @@ WindowPlan planOf(const ConvShape &shape) {
   return plan;
 }
 
-/// The elements of a part that meet the filter.
-int64_t usedOf(const ConvShape &shape) {
-  return shape.channels *
-         (planOf(shape).joinsColumns ? shape.dims[1].kernel : 1);
-}
-
 class ByteWindowCall : public ByteCall {
 public:
   ByteWindowCall(OneDnnContext &context, const sinter_command &command,
@@ -49,9 +43,7 @@ public:
                             command.conv.params->numPostOps},
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
-                 sizesOf(shape, planOf(shape)),
-                 {unit, signs, planOf(shape).parts(), planOf(shape).depth,
-                  usedOf(shape)}),
+                 sizesOf(shape, planOf(shape)), factorsOf(shape, unit, signs)),
         shape_(shape), plan_(planOf(shape)) {
     if (constantB)
       packConstantB(context, constantB);
@@ -63,6 +55,12 @@ public:
   }
 
 private:
+  static Factors factorsOf(const ConvShape &shape, ByteUnit unit,
+                           ByteSigns signs) {
+    const WindowPlan plan = planOf(shape);
+    return {unit, signs, plan.parts(), plan.depth,
+            shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1)};
+  }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
             /*sharesB=*/true,
