@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
 
+#include "compiler/checks/Contracts.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "compiler/options/OptionValues.h"
 
@@ -248,7 +249,14 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &context) {
   // The program has been made to fit without a gradient stream and chains.
   if (options.memoryLimitBytes > 0)
     pass.growth = 0;
-  pass.chains = options.memoryLimitBytes == 0;
+  // The memory between the convolutions of a chain belongs to the call. Loops
+  // compute no chains.
+  pass.chains = options.allowsLibrary("onednn") &&
+                options.memoryLimitBytes == 0 &&
+                llvm::none_of(options.contracts, [](const Contract &contract) {
+                  const StringRef name = nameOf(contract);
+                  return name == "peak" || name == "arena";
+                });
   pm.addPass(passes::createPlanMemory(pass));
 }
 

@@ -37,6 +37,13 @@ std::optional<int64_t> integerSplatOf(Value value) {
   return splat.getSplatValue<APInt>().getSExtValue();
 }
 
+/// Whether `number` is a power of two whose reciprocal is a normal number.
+bool isPowerOfTwo(std::optional<float> number) {
+  int exponent;
+  return number && std::frexp(*number, &exponent) == 0.5f &&
+         std::isnormal(*number) && std::isnormal(1 / *number);
+}
+
 /// Names a kind of op in a call.
 template <class OpTy> struct Kind {};
 
@@ -103,7 +110,7 @@ std::optional<CodedValue> codedValueOf(Value value) {
 
 // Pattern: cast(clip(round(x / scale) + zero point)), with the bounds of the
 // cast's 8-bit type; without a division the scale is 1, without an addition the
-// zero point 0
+// zero point 0. The simplifier makes x * 2^-k of x / 2^k.
 std::optional<QuantizedValue> quantizedValueOf(Value codes, Value begin) {
   QuantizedValue found{codes, 1, 0, {}};
   // The op in front, if it is an OpTy; goes back over it.
@@ -140,7 +147,13 @@ std::optional<QuantizedValue> quantizedValueOf(Value codes, Value begin) {
   if (!least || !greatest || !take(Kind<ir::RoundOp>()) ||
       !ir::tensorType(found.x).getElementType().isF32())
     return std::nullopt;
-  found.scale = takeNumber(Kind<ir::DivOp>()).value_or(1);
+  if (std::optional<float> scale = takeNumber(Kind<ir::DivOp>())) {
+    found.scale = *scale;
+  } else if (auto product = found.x.getDefiningOp<ir::MulOp>();
+             product && isPowerOfTwo(splatOf(product.getRhs()))) {
+    if (std::optional<float> factor = takeNumber(Kind<ir::MulOp>()))
+      found.scale = 1 / *factor;
+  }
   const bool isUnsigned = type.isUnsignedInteger();
   if (*least != (isUnsigned ? 0 : -128) ||
       *greatest != (isUnsigned ? 255 : 127) ||
@@ -218,9 +231,10 @@ std::optional<QuantizedPostOp> Matcher::dequantize(ir::CastOp cast) {
 
 std::optional<QuantizedPostOp> matchQuantize(Value value) {
   Chain chain(value);
-  while (chain.take<ir::DivOp>() || chain.take<ir::RoundOp>() ||
-         chain.take<ir::AddOp>() || chain.take<ir::ReluOp>() ||
-         chain.take<ir::MaxOp>() || chain.take<ir::MinOp>()) {
+  while (chain.take<ir::DivOp>() || chain.take<ir::MulOp>() ||
+         chain.take<ir::RoundOp>() || chain.take<ir::AddOp>() ||
+         chain.take<ir::ReluOp>() || chain.take<ir::MaxOp>() ||
+         chain.take<ir::MinOp>()) {
   }
   auto cast = chain.take<ir::CastOp>();
   std::optional<QuantizedValue> found =

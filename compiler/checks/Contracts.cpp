@@ -219,6 +219,10 @@ std::string compiler::readContracts(StringRef text,
   return "";
 }
 
+StringRef compiler::nameOf(const Contract &contract) {
+  return rows[contract.kind].name;
+}
+
 std::vector<std::pair<std::string, std::string>> compiler::contractTable() {
   std::vector<std::pair<std::string, std::string>> table;
   for (const Row &row : rows)

@@ -26,6 +26,9 @@ namespace sinter::compiler {
 std::string readContracts(llvm::StringRef text,
                           std::vector<Contract> &contracts);
 
+/// "kernels" of "kernels:40".
+llvm::StringRef nameOf(const Contract &contract);
+
 /// The names of all contracts with their forms and meanings, for help and docs:
 /// "kernels:N" -> "at most N launches and library calls in a run".
 std::vector<std::pair<std::string, std::string>> contractTable();

@@ -161,7 +161,7 @@ static std::string checkFastConvolutions(const Options &options) {
   if (options.train.enabled)
     return "--fast-convolutions is for inference, where filters are constants";
   auto isOfMemory = [](const Contract &contract) {
-    return StringRef(contract.text).starts_with("peak");
+    return nameOf(contract) == "peak";
   };
   if (options.memoryLimitBytes || llvm::any_of(options.contracts, isOfMemory))
     return std::string(options.memoryLimitBytes ? "--memory-limit"

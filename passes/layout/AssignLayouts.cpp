@@ -7,9 +7,11 @@
 // that must have the same layout, because the ops between them work in any
 // layout. An area with convolutions becomes channels-last if that saves at
 // least as much copying inside library calls as the transposes at its border
-// cost. This is legal for every value: permuting the dimension numbers of each
-// op keeps its meaning. States, arguments and results of the function keep
-// their layout. The simplifier merges the new transposes with those that exist.
+// cost, or if it has convolutions of 8-bit integers with a kernel, which reads
+// no other layout. This is legal for every value: permuting the dimension
+// numbers of each op keeps its meaning. States, arguments and results of the
+// function keep their layout. The simplifier merges the new transposes with
+// those that exist.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -18,6 +20,7 @@
 #include "ir/Kernel.h"
 #include "ir/Remarks.h"
 #include "passes/OpClasses.h"
+#include "passes/QuantizedPostOps.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -103,6 +106,13 @@ private:
           areaFor(carried.result ? Value(op.getResult(0))
                                  : op.getOperand(carried.operands.front()));
       bool isLast = area.becomesLast;
+      if (area.needsLast) {
+        ir::explain("assign-layouts", "channels-last", op.getLoc(),
+                    "@" + symbolOf(block.getParentOp()) +
+                        ": convolutions of 8-bit integers, as this or a "
+                        "connected one is, have a kernel for no other layout");
+        continue;
+      }
       bool isByRule = isLast == (area.saved >= area.spent);
       ir::explain(
           "assign-layouts", isLast ? "channels-last" : "channels-first",
@@ -121,6 +131,8 @@ private:
 
   struct Area {
     int64_t saved = 0, spent = 0; // bytes not copied; transposed
+    /// Of 8-bit integers, which have no other kernel than loops.
+    bool needsLast = false;
     SmallVector<Operation *> convs;
     bool becomesLast = false;
   };
@@ -153,6 +165,12 @@ private:
                               use.getOperandNumber());
   }
 
+  void addContraction(Area &area, Operation *op) {
+    area.convs.push_back(op);
+    auto conv = dyn_cast<ir::ConvOp>(op);
+    area.needsLast |= conv && multipliesBytes(op) && hasByteWindow(conv);
+  }
+
   void weigh() {
     llvm::SmallVector<Value> values;
     for (BlockArgument argument : block.getArguments())
@@ -176,12 +194,12 @@ private:
         area.spent += bytes;
       // The library's copies of both operands, or of operand and result.
       if (definedInside && ir::isContraction(def)) {
-        area.convs.push_back(def);
+        addContraction(area, def);
         area.saved += bytes;
       }
       for (OpOperand &use : value.getUses())
         if (carries(use) && ir::isContraction(use.getOwner())) {
-          area.convs.push_back(use.getOwner());
+          addContraction(area, use.getOwner());
           area.saved += bytes;
         }
     }
@@ -190,7 +208,9 @@ private:
   /// Chooses the layout of each area with convolutions.
   void choose() {
     for (auto &[leader, area] : areas)
-      if (!area.convs.empty())
+      if (area.needsLast)
+        area.becomesLast = true;
+      else if (!area.convs.empty())
         area.becomesLast = ir::decide({.pass = "assign-layouts",
                                        .what = "layout",
                                        .ops = area.convs,

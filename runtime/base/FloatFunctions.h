@@ -58,6 +58,7 @@ template <bool isBounded = false> inline float fastExp(float x) {
 
 /// x times x / 6 + 1/2, which is bounded to 0 and 1.
 inline float hardSwish(float x) {
+  SINTER_FUSE_MULTIPLY_ADD
   float gate = x * (1.0F / 6.0F) + 0.5F;
   gate = gate < 0.0F ? 0.0F : gate;
   return x * (gate > 1.0F ? 1.0F : gate);

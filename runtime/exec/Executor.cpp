@@ -97,11 +97,21 @@ static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
     return isState == (y.space == SINTER_SPACE_STATE) &&
            (!isConstant || x.offsetBytes == y.offsetBytes);
   };
-  return a.kind == b.kind && a.matmul.params == b.matmul.params &&
-         a.matmul.way == b.matmul.way &&
-         a.matmul.dtypeOfB == b.matmul.dtypeOfB && // or dtypeOfFilter
-         a.place == b.place && a.stream == b.stream &&
-         a.numReads == b.numReads &&
+  const auto isSameCall = [&] {
+    switch (a.kind) {
+    case SINTER_CMD_MATMUL:
+      return a.matmul.params == b.matmul.params &&
+             a.matmul.way == b.matmul.way &&
+             a.matmul.dtypeOfB == b.matmul.dtypeOfB;
+    case SINTER_CMD_CONV:
+      return a.conv.params == b.conv.params && a.conv.way == b.conv.way &&
+             a.conv.dtypeOfFilter == b.conv.dtypeOfFilter;
+    default:
+      return a.attention.params == b.attention.params;
+    }
+  };
+  return a.kind == b.kind && isSameCall() && a.place == b.place &&
+         a.stream == b.stream && a.numReads == b.numReads &&
          std::equal(a.slices, a.slices + a.numSlices, b.slices,
                     b.slices + b.numSlices, isSame);
 }

@@ -120,3 +120,19 @@ func.func @borders_cost_more(%x: tensor<2x6x8x8xf32>, %w: tensor<6x6x1x1xf32>, %
   %e = sinter.add %d, %b : tensor<2x6x8x8xf32>
   return %e : tensor<2x6x8x8xf32>
 }
+
+// -----
+
+// The same with 8-bit integers, for which there is no other kernel.
+// CHECK-LABEL: @bytes_at_any_cost
+// CHECK: sinter.conv {{.*}} {channels_last{{.*}}xi32>
+func.func @bytes_at_any_cost(%x: tensor<2x6x8x8xui8>, %w: tensor<6x6x1x1xi8>, %a: tensor<2x6x8x8xi32>,
+                             %b: tensor<2x6x8x8xi32>) -> tensor<2x6x8x8xi32> {
+  %xi = sinter.cast %x : tensor<2x6x8x8xui8> -> tensor<2x6x8x8xi32>
+  %wi = sinter.cast %w : tensor<6x6x1x1xi8> -> tensor<6x6x1x1xi32>
+  %c = sinter.conv %xi, %wi {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>,
+         pads_high = array<i64: 0, 0>} : (tensor<2x6x8x8xi32>, tensor<6x6x1x1xi32>) -> tensor<2x6x8x8xi32>
+  %d = sinter.mul %c, %a : tensor<2x6x8x8xi32>
+  %e = sinter.add %d, %b : tensor<2x6x8x8xi32>
+  return %e : tensor<2x6x8x8xi32>
+}

@@ -208,9 +208,7 @@ void ByteStore::storeSteps(uint32_t *sums, const BlockPlace &place,
       function(row, place.rows[static_cast<size_t>(row)]);
   };
   for (const sinter_post_op &op : postOps_) {
-    const void *operand = readsOperand(op) || op.kind == SINTER_POST_DEQUANTIZE
-                              ? buffers[op.slice]
-                              : nullptr;
+    const void *operand = readsOperand(op) ? buffers[op.slice] : nullptr;
     const auto *numbers = static_cast<const float *>(operand);
     const Quantizer quantizer(op, outDtype_);
     switch (op.kind) {

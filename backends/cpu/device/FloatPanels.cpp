@@ -147,7 +147,7 @@ applyPostOp(const TilePostOp &step, uint64_t mask, __m512 (&sum)[rows][lines]) {
     return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
       return _mm512_mul_ps(x, alpha);
     });
-  default: // SINTER_POST_HARD_SWISH
+  case SINTER_POST_HARD_SWISH:
     return forEach([&](__m512 x, int, int) __attribute__((target("avx512f"))) {
       const __m512 gate =
           _mm512_fmadd_ps(x, _mm512_set1_ps(1.0F / 6.0F), _mm512_set1_ps(0.5F));
@@ -290,7 +290,7 @@ applyPostOp(const TilePostOp &step, const Columns8 &columns,
                        __attribute__((target("avx2,fma"), always_inline)) {
                          return _mm256_mul_ps(x, alpha);
                        });
-  default: // SINTER_POST_HARD_SWISH
+  case SINTER_POST_HARD_SWISH:
     return forEach([&](__m256 x, int,
                        int) __attribute__((target("avx2,fma"), always_inline)) {
       const __m256 gate =

@@ -160,8 +160,9 @@ sinter::cpu::preparePlainMatmul(const sinter_command &command) {
   if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
     return make<float, float>(command);
   for (uint32_t i = 0; i < params.numPostOps; ++i)
-    if (!readsOperand(params.postOps[i]) &&
-        params.postOps[i].kind != SINTER_POST_RELU)
+    if (const uint32_t kind = params.postOps[i].kind;
+        kind != SINTER_POST_BIAS && kind != SINTER_POST_ADD &&
+        kind != SINTER_POST_RELU)
       return Status(SINTER_UNSUPPORTED,
                     "only bias, add and relu may follow a matmul that is not "
                     "fp32");

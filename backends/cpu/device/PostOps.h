@@ -53,7 +53,8 @@ inline bool readsResultShape(const sinter_post_op &op) {
 }
 
 inline bool readsOperand(const sinter_post_op &op) {
-  return op.kind == SINTER_POST_BIAS || readsResultShape(op);
+  const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
+  return traits && traits->slice == SINTER_POST_SLICE_READ;
 }
 
 } // namespace sinter::cpu
