@@ -314,9 +314,14 @@ std::string compiler::hashOfRuntime(const Options &options) {
   auto isSimulated = [&](llvm::StringRef device) {
     return options.traitsOf(device).isSimulated;
   };
-  return runtimeHash(linkKind(options),
-                     llvm::any_of(options.targets, isSimulated) ||
-                         llvm::any_of(options.devices, isSimulated));
+  RuntimeNeeds needs;
+  needs.isSimulated = llvm::any_of(options.targets, isSimulated) ||
+                      llvm::any_of(options.devices, isSimulated);
+  needs.hasGloo = options.train.enabled && options.train.request.replicas > 1 &&
+                  llvm::any_of(options.targets, [&](llvm::StringRef device) {
+                    return options.isHost(device) || isSimulated(device);
+                  });
+  return runtimeHash(linkKind(options), needs);
 }
 
 void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {

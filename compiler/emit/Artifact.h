@@ -50,6 +50,15 @@ struct ArtifactInfo {
   bool isUnordered = false;
 };
 
+/// What a program needs of the runtime that it is linked with.
+struct RuntimeNeeds {
+  /// Simulated devices run a part of it.
+  bool isSimulated = false;
+  /// It has replicas on devices whose memory is the host's, which Gloo connects
+  /// if they are in several processes.
+  bool hasGloo = false;
+};
+
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a
 /// sinter_artifact; with several targets, the first of a chain). Their only
 /// undefined symbol is `sinter_constants_<symbol>`, the page-aligned constants.
@@ -58,8 +67,7 @@ struct CompiledProgram {
   std::vector<ConstantPiece> constants; // ascending, without overlaps
   uint64_t constantsBytes = 0;
   std::string symbol;
-  /// Whether simulated devices run a part of it.
-  bool isSimulated = false;
+  RuntimeNeeds runtime;
   /// Of the first target: names and types of states, number of export pieces.
   std::vector<std::string> states;
   uint32_t numExportPieces = 0;

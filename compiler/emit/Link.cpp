@@ -64,16 +64,21 @@ static std::string findSupportFile(StringRef name) {
   return join(path::parent_path(toolFolder()), "lib/sinter/" + name);
 }
 
-// Only programs for simulated devices are linked with them.
-static std::string findRuntime(LinkKind kind, bool isSimulated) {
-  StringRef name = kind == LinkKind::Trainer ? "trainer" : "library";
-  return findSupportFile((name + (isSimulated ? "-sim.o" : ".o")).str());
+// Only programs for simulated devices are linked with them, and only trainers
+// with replicas need Gloo.
+static std::string findRuntime(LinkKind kind, RuntimeNeeds needs) {
+  std::string name = kind == LinkKind::Trainer ? "trainer" : "library";
+  if (needs.isSimulated)
+    name += "-sim";
+  if (needs.hasGloo && kind == LinkKind::Trainer)
+    name += "-gloo";
+  return findSupportFile(name + ".o");
 }
 
-std::string compiler::runtimeHash(LinkKind kind, bool isSimulated) {
+std::string compiler::runtimeHash(LinkKind kind, RuntimeNeeds needs) {
   if (kind == LinkKind::Object)
     return "";
-  auto file = llvm::MemoryBuffer::getFile(findRuntime(kind, isSimulated));
+  auto file = llvm::MemoryBuffer::getFile(findRuntime(kind, needs));
   if (!file)
     return "";
   uint64_t hash = llvm::xxh3_64bits((*file)->getBuffer());
@@ -237,7 +242,7 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
                                          "/lib64/ld-linux-x86-64.so.2"});
     else
       addLibraryArguments(program, folder, arguments);
-    std::string prelinked = findRuntime(kind, program.isSimulated);
+    std::string prelinked = findRuntime(kind, program.runtime);
     if (!fs::exists(prelinked))
       return shown(prelinked) +
              " is missing; Sinter is not installed completely";
@@ -268,6 +273,8 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
   arguments.push_back(constants);
   if (kind != LinkKind::Object) {
     wrong = addSharedLibraries(findSupportFile("libraries"), arguments);
+    if (wrong.empty() && kind == LinkKind::Trainer && program.runtime.hasGloo)
+      wrong = addSharedLibraries(findSupportFile("libraries-gloo"), arguments);
     if (!wrong.empty())
       return wrong;
   }

@@ -32,7 +32,7 @@ std::string linkProgram(const CompiledProgram &program, LinkKind kind,
 
 /// A hash of the prelinked object that is part of such a file, which has the
 /// library calls of CPUs and the executor; "" if there is none.
-std::string runtimeHash(LinkKind kind, bool isSimulated);
+std::string runtimeHash(LinkKind kind, RuntimeNeeds needs);
 
 /// The path of ld.lld: next to this tool, on PATH, or in LLVM 19's package; ""
 /// if there is none.

@@ -229,7 +229,12 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   if (failed(constants))
     return failure();
   std::vector<Row<sinter_place_desc>> placeTable = placeRows(data, module);
-  program.isSimulated |= target.traits().isSimulated || usesSimulated(module);
+  const passes::DeviceTraits &traits = target.traits();
+  const bool isSimulated = traits.isSimulated || usesSimulated(module);
+  program.runtime.isSimulated |= isSimulated;
+  program.runtime.hasGloo |= (traits.isHost || isSimulated) &&
+                             !training->empty() &&
+                             training->front().value.replicas > 1;
   ConstantPlaces places;
   if (part.isFirst) {
     program.symbol = info.symbol;

@@ -247,8 +247,8 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) { return readPath(v, o.savePrecisionPlan); }},
     {"--quantize", "int8[:ranges=minmax|percentile|mse,error=BOUND]",
      "computes contractions of constant weights in 8-bit integers, with ranges "
-     "from --calibrate; error keeps those in fp32 whose rounding the outputs "
-     "do not bear",
+     "from --calibrate; error=BOUND keeps contractions in fp32 until the "
+     "relative error of every output is at most BOUND",
      kTargetGroup, kSinterc,
      [](Options &o, StringRef v) { return readQuantize(v, o.quantize); }},
     {"--calibrate", "DATA",

@@ -59,6 +59,7 @@ DeviceRegistry::create(const std::string &name,
 }
 
 Status DeviceRegistry::nameGroup(const std::string &name,
+                                 const GroupRequest &request,
                                  uint8_t *group) const {
   Result<const DeviceKind *> kind = kindOf(name);
   if (!kind.ok())
@@ -66,7 +67,7 @@ Status DeviceRegistry::nameGroup(const std::string &name,
   if (!(*kind)->nameGroup)
     return {SINTER_UNSUPPORTED,
             "devices '" + (*kind)->name + "' cannot work as replicas"};
-  return (*kind)->nameGroup(group);
+  return (*kind)->nameGroup(request, group);
 }
 
 bool DeviceRegistry::isNumbered(const std::string &name) const {

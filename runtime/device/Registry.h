@@ -13,6 +13,8 @@
 
 namespace sinter::rt {
 
+struct GroupRequest;
+
 /// What is known about a device. As text it is the line "name: text" and those
 /// of the parts that have text. As JSON it is an object of the parts, if there
 /// are any, else the number, else the text. If the parts have text, that of the
@@ -36,8 +38,10 @@ struct DeviceKind {
                                                 const DeviceOptions &options)>
       create;
   /// Writes the name of a new group of replicas (SINTER_GROUP_BYTES) for
-  /// Device::joinGroup; null if this kind has no replicas.
-  std::function<Status(uint8_t *group)> nameGroup = nullptr;
+  /// Device::joinGroup; null if this kind has no replicas. In a job of several
+  /// processes, all of them call this.
+  std::function<Status(const GroupRequest &request, uint8_t *group)> nameGroup =
+      nullptr;
   /// Name and version of the vendor's library that runs commands of a kind
   /// (sinter_command_kind), "cuBLASLt 13.1.0", or one line that says what to
   /// install. For `doctor`; null if programs contain what they need.
@@ -59,7 +63,8 @@ public:
                                          const DeviceOptions &options) const;
 
   /// Names a new group of replicas on devices of the kind of `name`.
-  Status nameGroup(const std::string &name, uint8_t *group) const;
+  Status nameGroup(const std::string &name, const GroupRequest &request,
+                   uint8_t *group) const;
   /// Whether the devices of the kind of `name` are numbered.
   bool isNumbered(const std::string &name) const;
 

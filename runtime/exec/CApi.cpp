@@ -10,6 +10,7 @@
 #include "runtime/exec/Program.h"
 
 #include "runtime/base/FloatMode.h"
+#include "runtime/collective/SpanningGroup.h"
 #include "runtime/device/Registry.h"
 #include "sinter/sinter.h"
 
@@ -78,7 +79,7 @@ sinter_status sinter_group_name(const char *device, uint8_t *group) {
   return guarded([&]() -> Status {
     if (!device || !group)
       return Status::invalid("the device or the address for the group is null");
-    return linkedDevices().nameGroup(device, group);
+    return linkedDevices().nameGroup(device, GroupRequest(), group);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/harness/Replicas.h"
 
 #include "runtime/base/BlockSignals.h"
+#include "runtime/base/Hash.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactPlaces.h"
@@ -41,14 +42,14 @@ const sinter_entry *sinter::rt::trainingEntry(const sinter_artifact &artifact) {
 
 Result<std::vector<std::string>>
 sinter::rt::replicaDevices(const sinter_artifact &artifact,
-                           const std::string &device) {
-  const auto count = static_cast<size_t>(replicasOf(artifact));
+                           const std::string &device, size_t count,
+                           size_t first) {
   std::vector<std::string> names;
-  if (device.empty() && count > 1) {
+  if (device.empty() && replicasOf(artifact) > 1) {
     const std::string kind = artifact.target;
     for (size_t i = 0; i < count; ++i)
       names.push_back(linkedDevices().isNumbered(kind)
-                          ? kind + ":" + std::to_string(i)
+                          ? kind + ":" + std::to_string(first + i)
                           : kind);
     return names;
   }
@@ -64,8 +65,11 @@ sinter::rt::replicaDevices(const sinter_artifact &artifact,
     return Status::invalid(
         "--device=" + device + ": names " + std::to_string(names.size()) +
         (names.size() == 1 ? " device" : " devices") +
-        "; the program was compiled for " + std::to_string(count) +
-        (count == 1 ? " replica" : " replicas") + " (--replicas=N)");
+        (static_cast<int64_t>(count) == replicasOf(artifact)
+             ? "; the program was compiled for " + std::to_string(count) +
+                   (count == 1 ? " replica" : " replicas") + " (--replicas=N)"
+             : "; each process has " + std::to_string(count) +
+                   (count == 1 ? " replica" : " replicas")));
   for (size_t i = 1; i < count; ++i) {
     if (deviceKindOf(names[i]) != deviceKindOf(names[0]))
       return Status::invalid("--device=" + device +
@@ -84,10 +88,10 @@ sinter::rt::replicaDevices(const sinter_artifact &artifact,
 //===----------------------------------------------------------------------===//
 
 /// When one replica fails, the others must not wait for it.
-Status Replicas::runJob(const Job &job, Replica &replica) {
+Status Replicas::runTask(const Task &task, Replica &replica) {
   Status status;
   try {
-    status = job(replica);
+    status = task(replica);
   } catch (const std::bad_alloc &) {
     status = {SINTER_OUT_OF_MEMORY, "out of memory"};
   } catch (const std::exception &error) {
@@ -105,13 +109,13 @@ void Replicas::threadMain(Replica &replica) {
   uint64_t done = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || jobs_ > done; });
+    changed_.wait(lock, [&] { return stop_ || tasks_ > done; });
     if (stop_)
       return;
-    done = jobs_;
-    const Job &job = *job_;
+    done = tasks_;
+    const Task &task = *task_;
     lock.unlock();
-    Status status = runJob(job, replica);
+    Status status = runTask(task, replica);
     lock.lock();
     replica.status = std::move(status);
     if (--running_ == 0)
@@ -119,13 +123,13 @@ void Replicas::threadMain(Replica &replica) {
   }
 }
 
-Status Replicas::onAll(const Job &job) {
+Status Replicas::onAll(const Task &task) {
   if (replicas_.size() == 1)
-    return job(*replicas_.front());
+    return task(*replicas_.front());
   {
     std::unique_lock lock(mutex_);
-    job_ = &job;
-    ++jobs_;
+    task_ = &task;
+    ++tasks_;
     running_ = replicas_.size();
     changed_.notify_all();
     changed_.wait(lock, [&] { return running_ == 0; });
@@ -147,6 +151,11 @@ Status Replicas::onAll(const Job &job) {
 }
 
 Replicas::~Replicas() {
+  // A process that leaves may reset connections that others still read from.
+  if (Meeting *meeting = job_->meeting(); meeting && isJoined_) {
+    (void)meeting->gather("leaving", "");
+    meeting->onEnd(nullptr);
+  }
   // Communication libraries require all to leave at once.
   if (isJoined_)
     (void)onAll([](Replica &replica) {
@@ -168,24 +177,25 @@ Replicas::~Replicas() {
 //===----------------------------------------------------------------------===//
 
 Result<std::unique_ptr<Replicas>>
-Replicas::create(const sinter_artifact &artifact,
-                 const TrainerOptions &options) {
+Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
+                 Job &job) {
+  const uint32_t count = job.localReplicas();
   Result<std::vector<std::string>> devices =
-      replicaDevices(artifact, options.device);
+      replicaDevices(artifact, options.device, count, job.localRank() * count);
   if (!devices.ok())
     return devices.status();
   std::unique_ptr<Replicas> all(new Replicas);
+  all->job_ = &job;
   all->microBatches_ = microBatchesOf(artifact);
-  const auto count = static_cast<uint32_t>(devices->size());
   sinter_rank group = {};
-  group.replicas = count;
-  if (count > 1)
+  group.replicas = job.replicas();
+  if (group.replicas > 1)
     SINTER_RETURN_IF_ERROR(
-        linkedDevices().nameGroup(devices->front(), group.group));
+        linkedDevices().nameGroup(devices->front(), job.group(), group.group));
   for (uint32_t i = 0; i < count; ++i) {
     all->replicas_.push_back(std::make_unique<Replica>());
     Replica &replica = *all->replicas_.back();
-    replica.rank = i;
+    replica.rank = job.firstReplica() + i;
     if (count == 1)
       break;
     BlockSignals blocked;
@@ -199,7 +209,7 @@ Replicas::create(const sinter_artifact &artifact,
   }
   SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) -> Status {
     TrainerOptions own = options;
-    own.device = (*devices)[replica.rank];
+    own.device = (*devices)[replica.rank - job.firstReplica()];
     Result<std::unique_ptr<Session>> session = Session::create(artifact, own);
     if (!session.ok())
       return session.status();
@@ -218,13 +228,18 @@ Replicas::create(const sinter_artifact &artifact,
     return prepare(SINTER_ENTRY_APPLY, replica.step);
   }));
   // Only after all are loaded, since joining waits for all.
-  if (count > 1)
+  if (group.replicas > 1)
     SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) {
       sinter_rank rank = group;
       rank.rank = replica.rank;
       return replica.session->program()->program->join(rank);
     }));
-  all->isJoined_ = count > 1;
+  all->isJoined_ = group.replicas > 1;
+  if (Meeting *meeting = job.meeting())
+    meeting->onEnd([all = all.get()] {
+      for (const auto &replica : all->replicas_)
+        replica->session->program()->program->abortGroup();
+    });
   return all;
 }
 
@@ -287,6 +302,28 @@ Status Replicas::checkEqual() {
   return {};
 }
 
+Status Replicas::checkProcesses(const std::string &when) {
+  if (!job_->spansProcesses())
+    return {};
+  Program &program = *first().program()->program;
+  const sinter_artifact &artifact = program.artifact();
+  std::vector<uint8_t> bytes;
+  Job::Facts facts;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_tensor_desc &tensor = artifact.states[i].tensor;
+    if (artifact.states[i].role == SINTER_STATE_ACCUM)
+      continue; // a replica's own
+    bytes.resize(tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
+    facts.emplace_back(std::string("state '") + tensor.name + "'",
+                       "hash " + toHex(hash64(bytes)));
+  }
+  Status same = job_->agree(when, facts);
+  return same.code() == SINTER_INVALID
+             ? same.as(SINTER_MISMATCH, same.message())
+             : same;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -296,7 +333,7 @@ Status Replicas::load(const BatchReader &reader,
   return onAll([&](Replica &replica) -> Status {
     Loader::Options own = options;
     own.order.part = replica.rank;
-    own.order.parts = static_cast<int64_t>(replicas_.size());
+    own.order.parts = job_->replicas();
     own.order.microBatches = microBatches_;
     own.begin *= microBatches_;
     own.end *= microBatches_;
@@ -332,7 +369,7 @@ Status Replicas::placeData(const BatchReader &reader,
     return placed;
   }
   orderOnDevice_ = options.order;
-  orderOnDevice_->parts = static_cast<int64_t>(replicas_.size());
+  orderOnDevice_->parts = job_->replicas();
   orderOnDevice_->microBatches = microBatches_;
   mostSteps_ = mostSteps;
   return {};
@@ -414,7 +451,7 @@ std::optional<std::string> Replicas::indexFault(RowOrder order,
     if (!row)
       return fault->text();
     order.part = replica->rank;
-    order.parts = static_cast<int64_t>(replicas_.size());
+    order.parts = job_->replicas();
     order.microBatches = microBatches_;
     std::vector<int64_t> rows(static_cast<size_t>(order.partRows()));
     order.rowsOf(step * microBatches_ + *row / order.partRows(), rows.data());

@@ -2,15 +2,17 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each has a device, a copy of all states, a loader for its rows of every batch
-// and, if there are several, a thread of its own. What must stay true: their
-// states hold the same bytes after every step, which checkEqual() checks.
+// Those of this process; a job may have others. Each has a device, a copy of
+// all states, a loader for its rows of every batch and, if there are several, a
+// thread of its own. What must stay true: their states hold the same bytes
+// after every step, which checkEqual() checks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_REPLICAS_H
 #define SINTER_RUNTIME_HARNESS_REPLICAS_H
 
 #include "runtime/base/AlignedBlock.h"
+#include "runtime/harness/Job.h"
 #include "runtime/harness/Session.h"
 
 #include <condition_variable>
@@ -30,32 +32,39 @@ int64_t microBatchesOf(const sinter_artifact &artifact);
 /// The entry that takes the data of a step, or null.
 const sinter_entry *trainingEntry(const sinter_artifact &artifact);
 
-/// The device of each replica: `device` is a list with commas, or "" for the
-/// first devices of the artifact's kind. SINTER_INVALID if their number is
-/// wrong, their kinds differ, or a numbered one is named twice.
+/// The devices of `count` replicas: `device` is a list with commas, or "" for
+/// those of the artifact's kind from number `first` on. SINTER_INVALID if their
+/// number is wrong, their kinds differ, or a numbered one is named twice.
 Result<std::vector<std::string>> replicaDevices(const sinter_artifact &artifact,
-                                                const std::string &device);
+                                                const std::string &device,
+                                                size_t count, size_t first = 0);
 
 class Replicas {
 public:
-  /// Loads the program on each device, and makes one group of them.
-  /// `artifact` and `options` outlive the result.
+  /// Loads the program on each device, and makes one group of them and of those
+  /// of the job's other processes. The arguments outlive the result.
   static Result<std::unique_ptr<Replicas>>
-  create(const sinter_artifact &artifact, const TrainerOptions &options);
+  create(const sinter_artifact &artifact, const TrainerOptions &options,
+         Job &job);
   ~Replicas();
   Replicas(const Replicas &) = delete;
   Replicas &operator=(const Replicas &) = delete;
 
-  size_t size() const { return replicas_.size(); }
+  /// How many the job has.
+  size_t size() const { return job_->replicas(); }
   /// The session whose states are saved and which evaluates.
   Session &first() { return *replicas_.front()->session; }
   /// "2 threads", "cuda:0 and cuda:1".
   std::string workers() const;
 
-  /// Copies the states of the first to all others.
+  /// Copies the states of the first to all others of this process.
   Status spreadStates();
-  /// SINTER_MISMATCH, naming the state, if two replicas differ in one.
+  /// SINTER_MISMATCH, naming the state, if two replicas of this process differ
+  /// in one.
   Status checkEqual();
+  /// The same for the first replicas of all processes, which all call this with
+  /// the same `when`, once.
+  Status checkProcesses(const std::string &when);
 
   /// Prepares the batches of the steps in `options`, whose order has one part.
   /// `reader` outlives this.
@@ -115,7 +124,7 @@ public:
 
 private:
   struct Replica {
-    uint32_t rank = 0;
+    uint32_t rank = 0; // among those of the job
     std::unique_ptr<Session> session;
     std::optional<EntryRunner> step;      // "apply" with micro-batches
     std::optional<EntryRunner> grad;      // only with micro-batches
@@ -124,25 +133,26 @@ private:
     std::vector<sinter_control> controls; // of the steps that begin
     std::vector<int64_t> rows;            // of these steps
     std::optional<NonFiniteFinder> finder;
-    Status status; // of the last job
+    Status status; // of the last task
     Status fault;  // of the last step to finish: an index out of range
     std::thread thread;
 
     /// What reads batches.
     EntryRunner &reading() { return grad ? *grad : *step; }
   };
-  using Job = std::function<Status(Replica &)>;
+  using Task = std::function<Status(Replica &)>;
 
   Replicas() = default;
   /// Runs `job` for every replica, each on its own thread. Returns the first
   /// error that is not about another replica.
-  Status onAll(const Job &job);
-  Status runJob(const Job &job, Replica &replica);
+  Status onAll(const Task &task);
+  Status runTask(const Task &task, Replica &replica);
   void threadMain(Replica &replica);
   Status beginOnDevice(Replica &replica,
                        std::span<const sinter_control> controls) const;
 
-  std::vector<std::unique_ptr<Replica>> replicas_;
+  Job *job_ = nullptr;
+  std::vector<std::unique_ptr<Replica>> replicas_; // of this process
   int64_t microBatches_ = 1;
   std::optional<RowOrder> orderOnDevice_; // of part 0, if the data is there
   int64_t mostSteps_ = 1;
@@ -151,8 +161,8 @@ private:
 
   std::mutex mutex_; // guards what follows
   std::condition_variable changed_;
-  const Job *job_ = nullptr;
-  uint64_t jobs_ = 0; // begun
+  const Task *task_ = nullptr;
+  uint64_t tasks_ = 0; // begun
   size_t running_ = 0;
   bool stop_ = false;
 };

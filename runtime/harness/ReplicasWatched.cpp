@@ -16,10 +16,11 @@ Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
                                             int64_t step) const {
   StepData data;
   RowOrder part = order;
-  part.parts = static_cast<int64_t>(replicas_.size());
+  part.parts = job_->replicas();
   part.microBatches = microBatches_;
   std::vector<int64_t> rows(static_cast<size_t>(part.partRows()));
-  for (part.part = 0; part.part < part.parts; ++part.part)
+  for (const auto &replica : replicas_) {
+    part.part = replica->rank;
     for (int64_t i = 0; i < microBatches_; ++i) {
       auto &inputs = data.inputs.emplace_back();
       std::vector<void *> addresses;
@@ -36,6 +37,7 @@ Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
       data.validRows.push_back(part.validRows(number));
       reader.ignoreLabels(data.validRows.back(), addresses.data());
     }
+  }
   return data;
 }
 
@@ -45,7 +47,8 @@ Status Replicas::run(const sinter_control &control, const StepData &data) {
     own.replica = replica.rank;
     for (int64_t i = 0; i < microBatches_; ++i) {
       own.microBatch = i;
-      const auto part = static_cast<size_t>(replica.rank * microBatches_ + i);
+      const auto part = static_cast<size_t>(
+          (replica.rank - job_->firstReplica()) * microBatches_ + i);
       own.validRows = data.validRows[part];
       std::vector<const void *> inputs;
       for (const AlignedBlock &block : data.inputs[part])

@@ -34,6 +34,13 @@ Status sinter::rt::runTrain(const sinter_artifact &artifact,
 }
 
 Status Trainer::run() {
+  Status status = trainHere();
+  return job_ ? job_->conclude(std::move(status),
+                               "step " + std::to_string(doneSteps_ + 1))
+              : status;
+}
+
+Status Trainer::trainHere() {
   SINTER_RETURN_IF_ERROR(prepare());
   auto begin = std::chrono::steady_clock::now();
   Status status = orOutOfMemory([&] { return loop(); });
@@ -254,12 +261,17 @@ Status Trainer::loop() {
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());
-  while (step_ < end && !stopRequested()) {
-    const int64_t count = stepsToBegin(end);
+  while (step_ < end && !isStopped()) {
+    Result<int64_t> until = awaitPermission(end);
+    if (!until.ok())
+      return until.status();
+    if (*until == step_)
+      continue;
+    const int64_t count = stepsToBegin(*until);
     SINTER_RETURN_IF_ERROR(timeCommands());
     SINTER_RETURN_IF_ERROR(beginSteps(count));
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
-    bool saves = isTimeToSave();
+    bool saves = !job_->spansProcesses() && isTimeToSave();
     const int64_t ahead = worksAhead() && !ends && !saves ? count : 0;
     while (int64_t(replicas_->underWay()) > ahead)
       SINTER_RETURN_IF_ERROR(finishStep());

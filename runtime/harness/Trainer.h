@@ -41,7 +41,13 @@ public:
   Status bench(std::optional<int64_t> steps);
 
 private:
+  Status trainHere();
+  Status benchHere(std::optional<int64_t> steps);
   Status prepare();
+  Status joinJob();
+  Status agreeOnRun();
+  bool isStopped() const;
+  Result<int64_t> awaitPermission(int64_t end);
   Status openStore();
   Status openAllData();
   Status checkPadding() const;
@@ -117,6 +123,7 @@ private:
   std::unique_ptr<CheckpointStore> store_;          // null without --out
   std::unique_ptr<CheckpointStore> spare_;          // null without --spare
   std::optional<BatchReader> trainData_, evalData_; // outlive their loaders
+  std::unique_ptr<Job> job_;                        // outlives the replicas
   std::unique_ptr<Replicas> replicas_;
   Session *session_ = nullptr; // the first replica's
   std::optional<EntryRunner> evalRunner_;
@@ -133,6 +140,8 @@ private:
   int64_t firstStep_ = 0;
   int64_t totalSteps_ = 0;
   int64_t savedStep_ = -1;
+  int64_t lastOrderedSave_ = -1; // before which step all were told to save
+  bool isStopOrdered_ = false, hasAskedToStop_ = false;
   bool evaluated_ = false; // after step_, and logged
   bool savedEvaluated_ = false;
   std::optional<Manifest> resumed_; // what the run continues from

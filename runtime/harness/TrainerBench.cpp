@@ -37,7 +37,16 @@ Status sinter::rt::runBench(const sinter_artifact &artifact,
 }
 
 Status Trainer::bench(std::optional<int64_t> steps) {
+  Status status = benchHere(steps);
+  return job_ ? job_->conclude(std::move(status),
+                               "step " + std::to_string(doneSteps_ + 1))
+              : status;
+}
+
+Status Trainer::benchHere(std::optional<int64_t> steps) {
   SINTER_RETURN_IF_ERROR(prepare());
+  if (job_->spansProcesses() && !steps)
+    return Status::invalid("bench: several processes need --steps=N");
   SINTER_RETURN_IF_ERROR(load());
   if (steps) {
     SINTER_RETURN_IF_ERROR(makeSteps(kWarmups));

@@ -85,6 +85,15 @@ Status setCheckpointEvery(TrainerOptions &options, std::string_view text) {
   return setInteger(options.checkpointEvery, 0, INT64_MAX)(text);
 }
 
+Status setCommTimeout(TrainerOptions &options, std::string_view text) {
+  std::optional<double> seconds = readSeconds(text);
+  constexpr double least = 2, most = 86400;
+  if (!seconds || !(*seconds >= least && *seconds <= most))
+    return Status::invalid("expected a time from 2s to 24h, such as 60s");
+  options.commTimeoutMs = static_cast<int64_t>(*seconds * 1000);
+  return {};
+}
+
 Status setClipNorm(TrainerOptions &options, std::string_view text) {
   Result<double> value = parseReal(text, 0);
   if (!value.ok() || !(*value > 0))
@@ -267,6 +276,18 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "keep the training data in the GPU's memory (auto: if it takes at most "
        "half of what is free)",
        needed, steps, setWord(o.dataOnDevice, "auto|on|off")},
+      {"rank", "N",
+       "number of this process among --world (else: as torchrun, mpirun or "
+       "srun "
+       "says)",
+       needed, steps, setInteger(o.rank, 0, 65535)},
+      {"world", "N", "number of processes that train together", needed, steps,
+       setInteger(o.world, 1, 65536)},
+      {"leader", "HOST:PORT", "where the process of rank 0 listens", needed,
+       steps, setText(o.leader)},
+      {"comm-timeout", "60s",
+       "ends the job if a process has sent nothing for this time", needed,
+       steps, [&o](std::string_view text) { return setCommTimeout(o, text); }},
       {"threads", "N", "threads that compute (0: one per core)", needed,
        runs | doctor, setInteger(o.threads, 0, 4096)},
       {"workers", "N", "threads that read data (1)", needed, runs,

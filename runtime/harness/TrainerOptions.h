@@ -66,6 +66,10 @@ struct TrainerOptions {
   std::vector<Pattern> initSkip;
   std::vector<std::pair<Pattern, std::string>> initMap; // and replacement
   std::string device;                                   // "": the program's own
+  /// Which process of a job this is (collective/Ranks.h).
+  std::optional<int64_t> rank, world;
+  std::string leader;
+  int64_t commTimeoutMs = 60000;
   DeviceOptions deviceOptions;
   int32_t threads = 0; // 0: one per available core
   int32_t workers = 1;

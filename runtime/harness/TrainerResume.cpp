@@ -25,7 +25,7 @@ static void say(const std::string &line) {
 /// not on the command line.
 Status Trainer::resume() {
   const std::string &directory =
-      options_.resumePath.empty() ? store_->directory() : options_.resumePath;
+      options_.resumePath.empty() ? options_.out : options_.resumePath;
   Result<std::vector<int64_t>> found = listCheckpoints(directory);
   if (found.ok() && found->empty() && options_.resumePath.empty()) {
     say("note: " + directory +

@@ -265,12 +265,12 @@ Status Trainer::saveSound(const Status &failure) {
 
 /// After the last step or an interruption: saves, and says what was done.
 Status Trainer::finish() {
-  bool interrupted =
-      stopRequested() &&
-      (step_ < totalSteps_ || (evalData_ && !evaluated_ && step_ > 0));
+  bool interrupted = isStopped() && (step_ < totalSteps_ ||
+                                     (evalData_ && !evaluated_ && step_ > 0));
   if (store_ || options_.checkNonfinite != TrainerOptions::NonFinite::Off)
     SINTER_RETURN_IF_ERROR(checkStates());
   SINTER_RETURN_IF_ERROR(checkData());
+  SINTER_RETURN_IF_ERROR(replicas_->checkProcesses("the last states"));
   if (!store_)
     SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))

@@ -26,6 +26,7 @@ Status Trainer::prepare() {
   if (options_.clipNorm && artifact_.training->clipNorm == 0)
     return Status::invalid("--clip-norm: no clipping was compiled in (compile "
                            "with --clip-norm=X)");
+  SINTER_RETURN_IF_ERROR(joinJob());
   SINTER_RETURN_IF_ERROR(openStore());
   if (options_.resume) {
     SINTER_RETURN_IF_ERROR(createPrograms());
@@ -50,6 +51,7 @@ Status Trainer::prepare() {
     evalRunner_ = std::move(*eval);
   }
   SINTER_RETURN_IF_ERROR(replicas_->spreadStates());
+  SINTER_RETURN_IF_ERROR(agreeOnRun());
   SINTER_RETURN_IF_ERROR(prepareFinder());
   SINTER_RETURN_IF_ERROR(planProfile());
   SINTER_RETURN_IF_ERROR(openLog());
@@ -81,7 +83,7 @@ Status Trainer::prepare() {
                     std::to_string(order_.batchesPerEpoch()) + " batches of " +
                     std::to_string(order_.batch) + "; " + std::to_string(left) +
                     " rows are left out in each epoch");
-  if (!store_)
+  if (!store_ && job_->isLeader())
     progress_->note("no --out: nothing will be saved");
   saveTimes_ =
       SaveTimes(options_.checkpointEvery.value_or(order_.batchesPerEpoch()),
@@ -91,7 +93,7 @@ Status Trainer::prepare() {
 
 Status Trainer::createPrograms() {
   Result<std::unique_ptr<Replicas>> replicas =
-      Replicas::create(artifact_, options_);
+      Replicas::create(artifact_, options_, *job_);
   if (!replicas.ok())
     return replicas.status();
   replicas_ = std::move(*replicas);
@@ -118,7 +120,7 @@ void Trainer::fillDefaults() {
 Status Trainer::openStore() {
   auto open = [&](const std::string &directory, int32_t keep,
                   std::unique_ptr<CheckpointStore> &store) -> Status {
-    if (directory.empty())
+    if (directory.empty() || !job_->isLeader())
       return {};
     Result<std::unique_ptr<CheckpointStore>> opened =
         CheckpointStore::open(directory, options_.resume, keep);

@@ -64,7 +64,7 @@ FORMATS, REGISTRATION = re.compile(r"compiler/import/\w+/"), "compiler/import/Im
 
 # Everything that is not the standard library's or POSIX's.
 FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|catch2|oneapi|boost|"
-                     r"absl|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
+                     r"absl|gloo|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
                      r"|^(xxhash|zlib|zstd|dnnl|omp|cuda|cudnn|cublas|nccl)[\w.]*\.h")
 SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "bits/", "gnu/",
                   "sanitizer/")
@@ -82,8 +82,8 @@ def allowedFor(path):
         if parts[2] == "device":
             beside = [LIBRARY, f"backends/{parts[1]}/library/"] if gpu else []
             return [own] + DEVICE + beside + VENDOR.get(parts[1], [])
-        if parts[2] == "library" and gpu:
-            return [own, LIBRARY] + DEVICE
+        if parts[2] == "library":
+            return [own] + DEVICE + ([LIBRARY] if gpu else ["gloo/"])
     if path in RULES:
         return RULES[path]
     for depth in (3, 2, 1):

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "test/runtime/FloatProducts.h"
 
@@ -36,7 +36,7 @@ TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
 }
 
 TEST_CASE("post-ops: the CPU has all that every device has", "[matmul]") {
-  auto library = sinter::cpu::createOneDnnLibrary();
+  auto library = sinter::cpu::createCpuLibrary();
   REQUIRE(library.ok());
   sinter_matmul p = dense(4, 4, 4);
   p.numPostOps = 1;

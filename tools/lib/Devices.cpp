@@ -12,6 +12,10 @@
 #include "backends/cuda/library/Loader.h"
 #include "backends/cuda/library/NcclGroup.h"
 #include "backends/cuda/library/PlanCache.h"
+#include "runtime/collective/SpanningGroup.h"
+#ifdef SINTER_GLOO
+#include "backends/cpu/library/GlooExchange.h"
+#endif
 #ifdef SINTER_SIMULATED
 #include "backends/sim/device/SimDevice.h"
 #endif
@@ -53,9 +57,13 @@ makeCudaLibrary(const std::string &device) {
   return cuda::createCudaLibrary(std::move(tables), options);
 }
 
-static rt::Status nameGroup(uint8_t *group) {
+static rt::Status nameGroup(const rt::GroupRequest &request, uint8_t *group) {
   auto nccl = cuda::loadNccl();
-  return nccl.ok() ? cuda::nameNcclGroup(**nccl, group) : nccl.status();
+  if (!nccl.ok())
+    return nccl.status();
+  return rt::nameGroupByLeader(
+      request, [&](uint8_t *to) { return cuda::nameNcclGroup(**nccl, to); },
+      group);
 }
 
 static rt::Result<std::unique_ptr<rt::Communicator>>
@@ -67,7 +75,11 @@ joinGroup(const sinter_rank &rank) {
 }
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
+#ifdef SINTER_GLOO
+  cpu::registerCpuDevice(registry, cpu::makeGlooExchange);
+#else
   cpu::registerCpuDevice(registry);
+#endif
   cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup},
                             cuda::libraryFor);
 #ifdef SINTER_SIMULATED

@@ -14,6 +14,7 @@
 #include "runtime/base/Float16.h"
 #include "sinter/abi.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -32,25 +33,36 @@ inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
   auto sum = [&](auto element, auto wide) {
     using Element = decltype(element);
     using Wide = decltype(wide);
-    std::array<Wide, mostReplicas> values;
-    for (uint64_t i = begin; i < end; ++i) {
+    // By blocks that stay in the cache, so that loops run along elements.
+    constexpr uint64_t most = 4096;
+    std::array<Wide, most> values;
+    const uint64_t block = most / from.size();
+    for (uint64_t first = begin; first < end; first += block) {
+      const uint64_t count = std::min(block, end - first);
       for (size_t r = 0; r < from.size(); ++r) {
-        Element value = static_cast<const Element *>(from[r])[i];
-        if constexpr (std::is_integral_v<Element>)
-          values[r] = static_cast<Wide>(value);
-        else
-          values[r] = rt::toFloat(value);
+        const Element *source = static_cast<const Element *>(from[r]) + first;
+        Wide *value = values.data() + r * block;
+        for (uint64_t i = 0; i < count; ++i)
+          if constexpr (std::is_integral_v<Element>)
+            value[i] = static_cast<Wide>(source[i]);
+          else
+            value[i] = rt::toFloat(source[i]);
       }
       for (size_t step = 1; step < from.size(); step *= 2)
-        for (size_t r = 0; r + step < from.size(); r += 2 * step)
-          values[r] = static_cast<Wide>(values[r] + values[r + step]);
-      Element result;
-      if constexpr (std::is_integral_v<Element>)
-        result = static_cast<Element>(values[0]);
-      else
-        rt::fromFloat(values[0], result);
-      for (void *each : to)
-        static_cast<Element *>(each)[i] = result;
+        for (size_t r = 0; r + step < from.size(); r += 2 * step) {
+          Wide *left = values.data() + r * block;
+          const Wide *right = left + step * block;
+          for (uint64_t i = 0; i < count; ++i)
+            left[i] = static_cast<Wide>(left[i] + right[i]);
+        }
+      for (void *each : to) {
+        Element *result = static_cast<Element *>(each) + first;
+        for (uint64_t i = 0; i < count; ++i)
+          if constexpr (std::is_integral_v<Element>)
+            result[i] = static_cast<Element>(values[i]);
+          else
+            rt::fromFloat(values[i], result[i]);
+      }
     }
     return true;
   };

@@ -14,7 +14,7 @@
 
 #include "backends/cpu/device/AttentionLibraryCall.h"
 #include "backends/cpu/device/Blocks.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 
 #include <algorithm>
 #include <array>

@@ -20,9 +20,9 @@
 
 #include "backends/cpu/device/AttentionLibraryCall.h"
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/FloatPanels.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/FloatFunctions.h"
 
 #include <algorithm>

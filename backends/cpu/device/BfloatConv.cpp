@@ -14,7 +14,7 @@
 #include "backends/cpu/device/BfloatUnit.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvOperands.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <array>

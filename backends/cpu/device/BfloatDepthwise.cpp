@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BlockStore.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/Depthwise.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <algorithm>
 

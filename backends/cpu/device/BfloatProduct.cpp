@@ -10,8 +10,8 @@
 #include "backends/cpu/device/BfloatCall.h"
 #include "backends/cpu/device/BfloatUnit.h"
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/MatmulPlan.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BlockStore.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/EveryWidth.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "runtime/base/FloatFunctions.h"
 

@@ -8,9 +8,9 @@
 
 #include "backends/cpu/device/ByteCall.h"
 #include "backends/cpu/device/ByteStore.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/Depthwise.h"
 #include "backends/cpu/device/EveryWidth.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <algorithm>
 

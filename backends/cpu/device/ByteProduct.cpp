@@ -9,8 +9,8 @@
 
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ByteCall.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/MatmulPlan.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/RowPanels.h"
 
 #include <vector>

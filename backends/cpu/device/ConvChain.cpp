@@ -7,7 +7,7 @@
 #include "backends/cpu/device/ConvChain.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvChainMember.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "runtime/base/CpuId.h"
 
 #include "sinter/abi.h"

@@ -6,9 +6,9 @@
 
 #include "backends/cpu/device/CpuDevice.h"
 #include "backends/cpu/device/CpuGroup.h"
-#include "runtime/collective/Rendezvous.h"
+#include "runtime/collective/SpanningGroup.h"
 
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
@@ -218,7 +218,7 @@ sinter::cpu::createCpuDevice(int threads, uint64_t memoryLimitBytes) {
   if (threads == 0)
     threads = availableCpus();
   SINTER_RETURN_IF_ERROR(ThreadPool::shared().reserve(threads));
-  Result<std::unique_ptr<Library>> library = createOneDnnLibrary();
+  Result<std::unique_ptr<Library>> library = createCpuLibrary();
   if (!library.ok())
     return library.status();
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
@@ -253,15 +253,15 @@ std::vector<DeviceFact> sinter::cpu::describeCpu() {
           std::move(rates)};
 }
 
-void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
+void sinter::cpu::registerCpuDevice(DeviceRegistry &registry,
+                                    const MakeExchange &makeExchange) {
   registry.add({deviceName, /*isNumbered=*/false, [] { return Result<int>(1); },
                 [](int, const DeviceOptions &options) {
                   return createCpuDevice(options.threads,
                                          options.memoryLimitBytes);
                 },
-                [](uint8_t *group) {
-                  nameLocalGroup(group);
-                  return Status();
+                [makeExchange](const GroupRequest &request, uint8_t *group) {
+                  return nameGroupOfThreads(request, makeExchange, group);
                 },
                 /*libraryFor=*/nullptr, [](int) { return describeCpu(); }});
 }

@@ -3,12 +3,13 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Generated kernels run as tiles on the process-wide thread pool; contractions
-// go to oneDNN (OneDnnLibrary.h). When a call returns, its work is done.
+// go to oneDNN (CpuLibrary.h). When a call returns, its work is done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_CPUDEVICE_H
 #define SINTER_BACKENDS_CPU_DEVICE_CPUDEVICE_H
 
+#include "runtime/collective/Exchange.h"
 #include "runtime/device/Registry.h"
 
 #include <string>
@@ -16,8 +17,10 @@
 
 namespace sinter::cpu {
 
-/// Adds the device "cpu".
-void registerCpuDevice(rt::DeviceRegistry &registry);
+/// Adds the device "cpu". `makeExchange` connects the processes of a job; null
+/// if there cannot be several.
+void registerCpuDevice(rt::DeviceRegistry &registry,
+                       const rt::MakeExchange &makeExchange = nullptr);
 
 /// A CPU device that uses `threads` threads of the shared pool; 0 means one per
 /// available CPU. Fails if `threads` is out of range or the system refuses. A

@@ -1,18 +1,21 @@
-//===- CpuGroup.cpp - replicas that are threads of one process ------------===//
+//===- CpuGroup.cpp - replicas that are threads ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replicas exchange the addresses of their arrays, and each sums its share of
-// every array for all of them. They wait for each other before, until all
-// arrays are written, and after.
+// Replicas of a process exchange the addresses of their arrays, and each sums
+// its share of every array for all of them. They wait for each other before,
+// until all arrays are written, and after. In a job of several processes, the
+// first replica of each also exchanges bytes with the other processes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/CpuGroup.h"
 #include "backends/common/device/ReplicaSum.h"
+#include "backends/common/device/SpanningSum.h"
 #include "runtime/collective/Rendezvous.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace sinter;
 using namespace sinter::rt;
@@ -25,41 +28,68 @@ struct Offer {
   void *const *buffers;
 };
 
-class CpuGroup final : public Communicator {
+/// Replicas that meet in this process.
+class ThreadGroup : public Communicator {
 public:
-  CpuGroup(const sinter_rank &rank, std::shared_ptr<Rendezvous> meeting)
-      : Communicator(rank.rank, rank.replicas), meeting_(std::move(meeting)),
-        from_(rank.replicas), to_(rank.replicas) {}
-  ~CpuGroup() override { meeting_->leave(rank()); }
+  ThreadGroup(const sinter_rank &rank, const sinter_rank &local,
+              std::shared_ptr<Rendezvous> meeting)
+      : Communicator(rank.rank, rank.replicas), local_(local.rank),
+        locals_(local.replicas), meeting_(std::move(meeting)) {}
+  ~ThreadGroup() override { meeting_->leave(local_); }
 
-  void abort() override { meeting_->leave(rank()); }
+  void abort() override { meeting_->leave(local_); }
 
-  Status allReduce(Stream &, const Reduction &reduction,
-                   void *const *buffers) override {
-    Offer mine{&reduction, buffers};
-    SINTER_RETURN_IF_ERROR(meeting_->meet(rank(), &mine));
-    Status summed = sumMyShare();
-    // No replica continues, or leaves, while others read.
-    SINTER_RETURN_IF_ERROR(meeting_->meet(rank(), &mine));
-    return summed;
+protected:
+  Status meet(const Offer &mine) { return meeting_->meet(local_, &mine); }
+  const Offer &offer(uint32_t local) const {
+    return *static_cast<const Offer *>(meeting_->shownBy(local));
   }
-
-private:
-  const Offer &offer(uint32_t rank) const {
-    return *static_cast<const Offer *>(meeting_->shownBy(rank));
-  }
-
-  Status sumMyShare() {
-    const Reduction &mine = *offer(rank()).reduction;
-    const size_t count = mine.elements.size();
-    for (uint32_t r = 0; r < replicas(); ++r) {
+  /// Whether all have called the same. After a meeting.
+  Status checkSame() const {
+    const Reduction &mine = *offer(local_).reduction;
+    for (uint32_t r = 0; r < locals_; ++r) {
       const Reduction &other = *offer(r).reduction;
       if (other.dtype != mine.dtype ||
           !std::ranges::equal(other.elements, mine.elements))
         return Status::failed("replicas " + std::to_string(rank()) + " and " +
-                              std::to_string(r) +
+                              std::to_string(rank() - local_ + r) +
                               " called different all_reduces");
     }
+    return {};
+  }
+  static Status unsummable() {
+    return {SINTER_UNSUPPORTED,
+            "an all_reduce of a dtype that cannot be summed"};
+  }
+
+  const uint32_t local_, locals_; // among the replicas of this process
+
+private:
+  std::shared_ptr<Rendezvous> meeting_;
+};
+
+/// All replicas are in this process.
+class CpuGroup final : public ThreadGroup {
+public:
+  CpuGroup(const sinter_rank &rank, std::shared_ptr<Rendezvous> meeting)
+      : ThreadGroup(rank, rank, std::move(meeting)), from_(rank.replicas),
+        to_(rank.replicas) {}
+
+  Status allReduce(Stream &, const Reduction &reduction,
+                   void *const *buffers) override {
+    Offer mine{&reduction, buffers};
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    Status summed = sumMyShare();
+    // No replica continues, or leaves, while others read.
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    return summed;
+  }
+
+private:
+  Status sumMyShare() {
+    SINTER_RETURN_IF_ERROR(checkSame());
+    const Reduction &mine = *offer(rank()).reduction;
+    const size_t count = mine.elements.size();
     for (size_t i = 0; i < count; ++i) {
       for (uint32_t r = 0; r < replicas(); ++r) {
         from_[r] = offer(r).buffers[i];
@@ -71,21 +101,125 @@ private:
       const uint64_t begin = std::min(elements, share * rank());
       const uint64_t end = std::min(elements, begin + share);
       if (!plain::sumReplicas(mine.dtype, from_, to_, begin, end))
-        return Status(SINTER_UNSUPPORTED,
-                      "an all_reduce of a dtype that cannot be summed");
+        return unsummable();
     }
     return {};
   }
 
-  std::shared_ptr<Rendezvous> meeting_;
   std::vector<const void *> from_; // of one array, by replica
   std::vector<void *> to_;
 };
+
+/// What the replicas of a process share if there are other processes.
+struct SharedSum {
+  explicit SharedSum(SpanningGroup group) : sum(std::move(group)) {}
+  plain::SpanningSum sum;
+  Status status; // of the first replica's exchange
+};
+
+class JobGroup final : public ThreadGroup {
+public:
+  JobGroup(const sinter_rank &rank, const sinter_rank &local,
+           std::shared_ptr<Rendezvous> meeting,
+           std::shared_ptr<SharedSum> shared)
+      : ThreadGroup(rank, local, std::move(meeting)),
+        shared_(std::move(shared)), sum_(shared_->sum) {}
+  ~JobGroup() override { sum_.group().exchange->abort(); }
+
+  void abort() override {
+    sum_.group().exchange->abort();
+    ThreadGroup::abort();
+  }
+
+  Status allReduce(Stream &, const Reduction &reduction,
+                   void *const *buffers) override {
+    const Offer mine{&reduction, buffers};
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    SINTER_RETURN_IF_ERROR(checkSame());
+    const std::optional<uint32_t> elementBytes = elementBytesOf(reduction);
+    if (!elementBytes)
+      return unsummable();
+    SINTER_RETURN_IF_ERROR(first(mine, [&]() -> Status {
+      std::vector<void *const *> all;
+      for (uint32_t i = 0; i < locals_; ++i)
+        all.push_back(offer(i).buffers);
+      sum_.begin(reduction, *elementBytes, std::move(all));
+      return {};
+    }));
+    if (!sum_.stage(local_, locals_))
+      return unsummable();
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    SINTER_RETURN_IF_ERROR(first(mine, [&] { return sum_.exchangeParts(); }));
+    if (!sum_.sum(local_, locals_))
+      return unsummable();
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    SINTER_RETURN_IF_ERROR(first(mine, [&] { return sum_.exchangeSums(); }));
+    sum_.deliver(local_);
+    // The next message begins when all have met again.
+    return {};
+  }
+
+private:
+  /// The first replica calls `function`; the others wait for it.
+  template <typename Function>
+  Status first(const Offer &mine, Function function) {
+    if (local_ == 0)
+      shared_->status = function();
+    SINTER_RETURN_IF_ERROR(meet(mine));
+    return shared_->status;
+  }
+
+  static std::optional<uint32_t> elementBytesOf(const Reduction &reduction) {
+    switch (reduction.dtype) {
+    case SINTER_I8:
+    case SINTER_U8:
+      return 1;
+    case SINTER_F16:
+    case SINTER_BF16:
+      return 2;
+    case SINTER_F32:
+    case SINTER_I32:
+    case SINTER_U32:
+      return 4;
+    case SINTER_F64:
+    case SINTER_I64:
+    case SINTER_U64:
+      return 8;
+    default:
+      return std::nullopt;
+    }
+  }
+
+  std::shared_ptr<SharedSum> shared_;
+  plain::SpanningSum &sum_;
+};
+
+Result<std::unique_ptr<Communicator>> joinJob(const sinter_rank &rank,
+                                              const SpanningGroup &group) {
+  const sinter_rank local = group.localRank(rank);
+  Result<std::shared_ptr<Rendezvous>> meeting = Rendezvous::join(local);
+  if (!meeting.ok())
+    return meeting.status();
+  // All replicas use what the first one makes.
+  std::shared_ptr<SharedSum> shared;
+  if (local.rank == 0)
+    shared = std::make_shared<SharedSum>(group);
+  SINTER_RETURN_IF_ERROR((*meeting)->meet(local.rank, &shared));
+  shared =
+      *static_cast<const std::shared_ptr<SharedSum> *>((*meeting)->shownBy(0));
+  SINTER_RETURN_IF_ERROR((*meeting)->meet(local.rank, &shared));
+  if (local.rank == 0)
+    forgetSpanningGroup(rank.group);
+  return std::unique_ptr<Communicator>(std::make_unique<JobGroup>(
+      rank, local, std::move(*meeting), std::move(shared)));
+}
 
 } // namespace
 
 Result<std::unique_ptr<Communicator>>
 sinter::cpu::joinCpuGroup(const sinter_rank &rank) {
+  if (std::optional<SpanningGroup> group = spanningGroup(rank.group))
+    return joinJob(rank, *group);
   Result<std::shared_ptr<Rendezvous>> meeting = Rendezvous::join(rank);
   if (!meeting.ok())
     return meeting.status();

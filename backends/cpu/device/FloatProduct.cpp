@@ -17,9 +17,9 @@
 
 #include "backends/cpu/device/FloatProduct.h"
 #include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/FloatPanels.h"
 #include "backends/cpu/device/MatmulPlan.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/TileRegisters.h"
 #include "runtime/base/CpuId.h"

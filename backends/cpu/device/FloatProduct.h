@@ -6,8 +6,8 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_FLOATPRODUCT_H
 #define SINTER_BACKENDS_CPU_DEVICE_FLOATPRODUCT_H
 
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/FloatPanels.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <array>
 

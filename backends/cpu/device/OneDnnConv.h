@@ -14,7 +14,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_ONEDNNCONV_H
 
 #include "backends/cpu/device/ConvOperands.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <map>

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/ConvOperands.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 
 #include <atomic>
 #include <cstring>

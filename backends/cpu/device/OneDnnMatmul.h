@@ -11,8 +11,8 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNMATMUL_H
 #define SINTER_BACKENDS_CPU_DEVICE_ONEDNNMATMUL_H
 
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/MatmulPlan.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <array>

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/common/device/PlainConvolution.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <array>

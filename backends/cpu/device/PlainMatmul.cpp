@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/common/device/PlainProduct.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/ConvAsProduct.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/FloatPanels.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <algorithm>
 #include <span>

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/MatmulPlan.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/RowPanels.h"
 #include "runtime/base/CpuId.h"

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/Blocks.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "runtime/base/Float16.h"
 
 #include <array>

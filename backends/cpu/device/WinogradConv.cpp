@@ -12,8 +12,8 @@
 
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvPlan.h"
+#include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/FloatPanels.h"
-#include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 #include "backends/cpu/device/WinogradForm.h"
 

@@ -24,7 +24,8 @@ using LibraryFactory = std::function<rt::Result<std::unique_ptr<rt::Library>>(
 /// How devices work with other replicas; null: not supported. `join` is called
 /// with the device's context current, `name` without a context.
 struct GroupFactory {
-  std::function<rt::Status(uint8_t *group)> name = nullptr;
+  std::function<rt::Status(const rt::GroupRequest &request, uint8_t *group)>
+      name = nullptr;
   std::function<rt::Result<std::unique_ptr<rt::Communicator>>(
       const sinter_rank &rank)>
       join = nullptr;

@@ -17,6 +17,7 @@
 #include "backends/sim/library/SimNccl.h"
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/collective/SpanningGroup.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -472,5 +473,10 @@ void sinter::sim::registerSimDevices(rt::DeviceRegistry &registry) {
            return settings.status();
          return createSimDevice(ordinal, *settings);
        },
-       [](uint8_t *group) { return cuda::nameNcclGroup(ncclApi(), group); }});
+       [](const rt::GroupRequest &request, uint8_t *group) -> Status {
+         if (request.meeting)
+           return {SINTER_UNSUPPORTED,
+                   "simulated devices sum within one process only"};
+         return cuda::nameNcclGroup(ncclApi(), group);
+       }});
 }

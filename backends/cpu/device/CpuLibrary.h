@@ -1,4 +1,4 @@
-//===- OneDnnLibrary.h - contractions of the CPU ----------------*- C++ -*-===//
+//===- CpuLibrary.h - contractions of the CPU -------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,8 +7,8 @@
 // and plain loops for the other types.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
-#define SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
+#ifndef SINTER_BACKENDS_CPU_DEVICE_CPULIBRARY_H
+#define SINTER_BACKENDS_CPU_DEVICE_CPULIBRARY_H
 
 #include "backends/cpu/device/OneDnnPrimitive.h"
 #include "runtime/device/Library.h"
@@ -21,7 +21,7 @@ namespace coded_panels {
 struct Source;
 }
 
-rt::Result<std::unique_ptr<rt::Library>> createOneDnnLibrary();
+rt::Result<std::unique_ptr<rt::Library>> createCpuLibrary();
 
 using LibraryCallResult = rt::Result<std::unique_ptr<rt::LibraryCall>>;
 /// Makes the call of a command.
@@ -173,4 +173,4 @@ bool overlaps(const sinter_slice &a, const sinter_slice &b);
 
 } // namespace sinter::cpu
 
-#endif // SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
+#endif // SINTER_BACKENDS_CPU_DEVICE_CPULIBRARY_H

@@ -1,10 +1,10 @@
-//===- OneDnnLibrary.cpp - contractions of the CPU ------------------------===//
+//===- CpuLibrary.cpp - contractions of the CPU ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/CpuLibrary.h"
 
 #include "backends/cpu/device/ByteCall.h"
 #include "backends/cpu/device/ConvChain.h"
@@ -28,7 +28,7 @@ bool isSixteenBit(uint32_t dtype) {
   return dtype == SINTER_BF16 || dtype == SINTER_F16;
 }
 
-class OneDnnLibrary : public Library {
+class CpuLibrary : public Library {
 public:
   std::string version() const override { return oneDnnVersion(); }
 
@@ -231,9 +231,9 @@ LibraryCallResult sinter::cpu::prepareFloatMatmul(OneDnnContext &context,
   return prepareOneDnnMatmul(context, command, constants);
 }
 
-Result<std::unique_ptr<Library>> sinter::cpu::createOneDnnLibrary() {
+Result<std::unique_ptr<Library>> sinter::cpu::createCpuLibrary() {
   try {
-    return std::unique_ptr<Library>(std::make_unique<OneDnnLibrary>());
+    return std::unique_ptr<Library>(std::make_unique<CpuLibrary>());
   } catch (const dnnl::error &error) {
     return Status(SINTER_DEVICE_FAILED,
                   std::string("cannot initialize oneDNN: ") + error.what());

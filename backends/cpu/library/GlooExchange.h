@@ -1,0 +1,23 @@
+//===- GlooExchange.h - processes that exchange bytes by Gloo ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Gloo connects each process with each other one by TCP. It learns their
+// addresses at the meeting.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_LIBRARY_GLOOEXCHANGE_H
+#define SINTER_BACKENDS_CPU_LIBRARY_GLOOEXCHANGE_H
+
+#include "runtime/collective/Exchange.h"
+
+namespace sinter::cpu {
+
+/// Waits for the other processes of the meeting, each of which calls this.
+/// `meeting` may end before the result.
+rt::Result<std::unique_ptr<rt::Exchange>>
+makeGlooExchange(rt::Meeting &meeting);
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_LIBRARY_GLOOEXCHANGE_H

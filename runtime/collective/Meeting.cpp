@@ -1,0 +1,299 @@
+//===- Meeting.cpp - where the processes of a job meet --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/collective/Meeting.h"
+
+#include "runtime/base/BlockSignals.h"
+
+#include <chrono>
+#include <poll.h>
+#include <system_error>
+
+using namespace sinter::rt;
+using Clock = std::chrono::steady_clock;
+
+Result<std::unique_ptr<Meeting>> Meeting::join(const Ranks &ranks,
+                                               const Options &options) {
+  std::unique_ptr<Meeting> meeting(new Meeting(ranks, options));
+  if (ranks.rank == 0) {
+    MeetingServer::Options server;
+    server.world = ranks.world;
+    server.token = options.token;
+    server.joinTimeoutMs = options.joinTimeoutMs;
+    server.aliveTimeoutMs = options.aliveTimeoutMs;
+    Result<std::unique_ptr<MeetingServer>> started =
+        MeetingServer::start(ranks.leaderHost, ranks.leaderPort, server);
+    if (!started.ok())
+      return Status::failed("rank 0 cannot meet the others: " +
+                            started.status().message());
+    meeting->server_ = std::move(*started);
+  }
+  SINTER_RETURN_IF_ERROR(meeting->connect());
+  BlockSignals blocked;
+  try {
+    meeting->listener_ =
+        std::thread([meeting = meeting.get()] { meeting->listen(); });
+  } catch (const std::system_error &error) {
+    return Status::failed(std::string("cannot start a thread: ") +
+                          error.what());
+  }
+  return meeting;
+}
+
+static Status lost(std::string why) {
+  return {SINTER_INTERRUPTED, std::move(why)};
+}
+
+std::string Meeting::leaderText() const {
+  return "rank 0 (" + ranks_.leaderHost + ":" +
+         std::to_string(ranks_.leaderPort) + ")";
+}
+
+/// Returns once all have joined.
+Status Meeting::connect() {
+  const std::string leader = leaderText();
+  const Clock::time_point until =
+      Clock::now() + std::chrono::milliseconds(options_.joinTimeoutMs);
+  Result<Wire> wire =
+      connectTo(ranks_.leaderHost, ranks_.leaderPort, options_.joinTimeoutMs);
+  if (!wire.ok())
+    return Status::failed(
+        "rank " + std::to_string(ranks_.rank) +
+        " cannot meet the others: " + wire.status().message());
+  wire_ = std::move(*wire);
+  SINTER_RETURN_IF_ERROR(
+      send(JoinRequest{ranks_.rank, ranks_.world, options_.token}.message()));
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - Clock::now());
+    // The leader says itself who is missing, so it gets a little longer.
+    constexpr int64_t margin = 5000;
+    Result<Message> answer = wire_.receive(left.count() + margin);
+    if (!answer.ok())
+      return Status::failed(leader + ": " + answer.status().message() +
+                            " before all had joined");
+    switch (answer->kind) {
+    case MessageKind::Joined:
+      return {};
+    case MessageKind::Refused:
+      return Status::invalid(leader + " has refused rank " +
+                             std::to_string(ranks_.rank) + ": " + answer->name);
+    case MessageKind::End:
+      return Status(static_cast<sinter_status>(answer->number), answer->name);
+    case MessageKind::Alive:
+      break;
+    default:
+      return Status::failed(leader + " answers in an unknown way");
+    }
+  }
+}
+
+Meeting::~Meeting() {
+  isLeaving_ = true;
+  (void)send({MessageKind::Leave, 0, "", ""});
+  wire_.shutDown(); // wakes the listener
+  if (listener_.joinable())
+    listener_.join();
+}
+
+Status Meeting::send(const Message &message) {
+  std::lock_guard lock(sending_);
+  return wire_.send(message);
+}
+
+//===----------------------------------------------------------------------===//
+// The thread that listens
+//===----------------------------------------------------------------------===//
+
+void Meeting::listen() {
+  Clock::time_point heard = Clock::now(), beat = heard;
+  while (!isLeaving_) {
+    pollfd one = {wire_.fd(), POLLIN, 0};
+    (void)::poll(&one, 1, 100);
+    const Clock::time_point now = Clock::now();
+    if (one.revents) {
+      Status read = wire_.readAvailable();
+      while (std::optional<Message> message = wire_.take())
+        accept(std::move(*message));
+      heard = now;
+      if (!read.ok())
+        return endWith(lost(leaderText() + " has ended: " + read.message()));
+    }
+    if (now - heard > std::chrono::milliseconds(options_.aliveTimeoutMs))
+      return endWith(lost(leaderText() + " has sent nothing for " +
+                          std::to_string(options_.aliveTimeoutMs / 1000) +
+                          " s: it is stopped, or its host is gone"));
+    if (now - beat >= std::chrono::seconds(1)) {
+      beat = now;
+      (void)send({MessageKind::Alive, 0, "", ""});
+    }
+  }
+}
+
+void Meeting::accept(Message message) {
+  switch (message.kind) {
+  case MessageKind::Value: {
+    std::lock_guard lock(mutex_);
+    values_[message.name] = std::move(message.bytes);
+    break;
+  }
+  case MessageKind::Allow: {
+    std::lock_guard lock(mutex_);
+    permissions_.push_back({message.number, message.name == "save" ? Order::Save
+                                            : message.name == "stop"
+                                                ? Order::Stop
+                                                : Order::None});
+    break;
+  }
+  case MessageKind::Ask:
+    asked_ |= static_cast<uint32_t>(message.number);
+    return;
+  case MessageKind::End:
+    return endWith(
+        Status(static_cast<sinter_status>(message.number), message.name));
+  default:
+    return;
+  }
+  changed_.notify_all();
+}
+
+void Meeting::endWith(Status why) {
+  std::function<void()> function;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ended_.ok())
+      return;
+    ended_ = std::move(why);
+    function = onEnd_;
+    isCallingOnEnd_ = function != nullptr;
+  }
+  changed_.notify_all();
+  if (!function)
+    return;
+  function();
+  {
+    std::lock_guard lock(mutex_);
+    isCallingOnEnd_ = false;
+  }
+  changed_.notify_all();
+}
+
+//===----------------------------------------------------------------------===//
+// What processes leave for each other
+//===----------------------------------------------------------------------===//
+
+Status Meeting::status() const {
+  std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+Status Meeting::awaitEnd(int64_t timeoutMs) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(timeoutMs),
+                    [&] { return !ended_.ok(); });
+  return ended_;
+}
+
+Status Meeting::put(const std::string &name, std::string bytes) {
+  SINTER_RETURN_IF_ERROR(status());
+  return send({MessageKind::Put, 0, name, std::move(bytes)});
+}
+
+Result<std::string> Meeting::get(const std::string &name) {
+  Status asked = send({MessageKind::Get, 0, name, ""});
+  std::unique_lock lock(mutex_);
+  if (!asked.ok() && ended_.ok())
+    return asked;
+  changed_.wait(lock, [&] { return values_.contains(name) || !ended_.ok(); });
+  auto place = values_.find(name);
+  if (place == values_.end())
+    return ended_;
+  std::string value = std::move(place->second);
+  values_.erase(place);
+  return value;
+}
+
+Result<std::vector<std::string>> Meeting::gather(const std::string &name,
+                                                 std::string bytes) {
+  auto of = [&](uint32_t rank) { return name + "/" + std::to_string(rank); };
+  SINTER_RETURN_IF_ERROR(put(of(rank()), std::move(bytes)));
+  std::vector<std::string> all;
+  for (uint32_t i = 0; i < world(); ++i) {
+    Result<std::string> one = get(of(i));
+    if (!one.ok())
+      return one.status();
+    all.push_back(std::move(*one));
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// The job
+//===----------------------------------------------------------------------===//
+
+void Meeting::onEnd(std::function<void()> function) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !isCallingOnEnd_; });
+    onEnd_ = function;
+    if (ended_.ok())
+      return;
+  }
+  if (function)
+    function();
+}
+
+void Meeting::fail(const std::string &why) {
+  (void)send({MessageKind::Fail, 0, why, ""});
+  endWith(Status::failed("rank " + std::to_string(rank()) + ": " + why));
+}
+
+static const char *wordOf(Order order) {
+  switch (order) {
+  case Order::None:
+    return "";
+  case Order::Save:
+    return "save";
+  case Order::Stop:
+    return "stop";
+  }
+  return "";
+}
+
+Status Meeting::allow(const Permission &permission) {
+  SINTER_RETURN_IF_ERROR(status());
+  return send(
+      {MessageKind::Allow, permission.step, wordOf(permission.order), ""});
+}
+
+Result<Permission> Meeting::awaitPermission(int64_t step) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!ended_.ok())
+      return ended_;
+    if (!permissions_.empty()) {
+      Permission &first = permissions_.front();
+      if (step < first.step)
+        return Permission{first.step};
+      if (first.order != Order::None)
+        return Permission{step, std::exchange(first.order, Order::None)};
+      if (permissions_.size() > 1) {
+        permissions_.pop_front();
+        continue;
+      }
+    }
+    const size_t known = permissions_.size();
+    changed_.wait(lock,
+                  [&] { return permissions_.size() > known || !ended_.ok(); });
+  }
+}
+
+void Meeting::ask(Order order) {
+  if (rank() == 0)
+    asked_ |= static_cast<uint32_t>(order);
+  else
+    (void)send({MessageKind::Ask, static_cast<int64_t>(order), "", ""});
+}

@@ -1,0 +1,90 @@
+//===- MeetingServer.h - the leader's side of a meeting ---------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A thread of rank 0 that keeps what processes leave for each other, passes on
+// rank 0's word, and watches that all are alive. Nobody is trusted before it
+// has joined: its message is short, and it has to have the job's token.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_COLLECTIVE_MEETINGSERVER_H
+#define SINTER_RUNTIME_COLLECTIVE_MEETINGSERVER_H
+
+#include "runtime/collective/Wire.h"
+
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sinter::rt {
+
+/// What a process sends to join.
+struct JoinRequest {
+  uint32_t rank = 0, world = 0;
+  std::string token;
+
+  Message message() const;
+  /// SINTER_INVALID if that is not a message of this version.
+  static Result<JoinRequest> read(const Message &message);
+};
+
+class MeetingServer {
+public:
+  struct Options {
+    uint32_t world = 1;
+    std::string token;
+    int64_t joinTimeoutMs, aliveTimeoutMs;
+  };
+  static Result<std::unique_ptr<MeetingServer>>
+  start(const std::string &host, uint16_t port, const Options &options);
+  /// Waits until all have left or are gone, or the job has ended.
+  ~MeetingServer();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Member {
+    Wire wire;
+    std::optional<uint32_t> rank; // once it has joined
+    std::string address;
+    Clock::time_point heard;
+    bool hasLeft = false, isGone = false;
+    std::vector<std::string> waitsFor;
+  };
+
+  MeetingServer(Listener listener, Options options)
+      : listener_(std::move(listener)), options_(std::move(options)) {}
+  void serve();
+  void welcome();
+  void read(Member &member);
+  void admit(Member &member, const Message &message);
+  void handle(Member &member, Message message);
+  void checkTime();
+  void endJob(sinter_status code, const std::string &why);
+  void send(Member &member, const Message &message);
+  void sendToAll(const Message &message);
+  Member *find(uint32_t rank);
+  std::string nameOf(const Member &member) const;
+  std::string missingText();
+  bool isOver() const;
+
+  Listener listener_;
+  const Options options_;
+  std::list<Member> members_;
+  std::map<std::string, std::string> values_;
+  uint32_t numJoined_ = 0;
+  bool hasEnded_ = false;
+  Status end_;
+  Clock::time_point started_ = Clock::now(), beat_ = started_, ended_;
+  std::atomic<bool> isLeaving_{false};
+  std::thread thread_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_COLLECTIVE_MEETINGSERVER_H

@@ -1,0 +1,154 @@
+//===- Job.cpp - a training run in several processes ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Job.h"
+
+#include "runtime/collective/Communicator.h"
+#include "runtime/harness/Replicas.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace sinter::rt;
+
+Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
+                                       const TrainerOptions &options) {
+  const auto replicas = static_cast<uint32_t>(replicasOf(artifact));
+  RankFlags flags;
+  flags.rank = options.rank;
+  flags.world = options.world;
+  flags.leader = options.leader;
+  Result<Ranks> ranks = findRanks(flags, [](const char *name) -> const char * {
+    return std::getenv(name);
+  });
+  if (!ranks.ok())
+    return ranks.status();
+  auto job = std::make_unique<Job>();
+  job->ranks_ = *ranks;
+  if (replicas % ranks->world != 0)
+    return Status::invalid(
+        ranks->source + ": " + std::to_string(ranks->world) +
+        " processes; the program was compiled for " + std::to_string(replicas) +
+        (replicas == 1 ? " replica" : " replicas") +
+        ": compile it with --replicas=N, a multiple of the number of "
+        "processes");
+  job->localReplicas_ = replicas / ranks->world;
+  if (ranks->world == 1)
+    return job;
+  Meeting::Options meeting;
+  const char *token = std::getenv("SINTER_TOKEN");
+  meeting.token = token ? token : ranks->job;
+  meeting.aliveTimeoutMs = options.commTimeoutMs;
+  Result<std::unique_ptr<Meeting>> joined = Meeting::join(*ranks, meeting);
+  if (!joined.ok())
+    return joined.status();
+  job->meeting_ = std::move(*joined);
+  return job;
+}
+
+/// Facts as one text; names and values have no line ends.
+static std::string textOf(const Job::Facts &facts) {
+  std::string text;
+  for (const auto &[name, value] : facts)
+    text += name + "\n" + value + "\n";
+  return text;
+}
+
+static std::vector<std::string> linesOf(const std::string &text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+Status Job::agree(const std::string &what, const Facts &facts) {
+  if (!meeting_)
+    return {};
+  Result<std::vector<std::string>> all = meeting_->gather(what, textOf(facts));
+  if (!all.ok())
+    return all.status();
+  const std::vector<std::string> first = linesOf(all->front());
+  for (uint32_t rank = 1; rank < all->size(); ++rank) {
+    const std::vector<std::string> other = linesOf((*all)[rank]);
+    for (size_t i = 0; i < std::max(first.size(), other.size()); i += 2) {
+      const bool isThere = i + 1 < first.size() && i + 1 < other.size();
+      if (isThere && first[i] == other[i] && first[i + 1] == other[i + 1])
+        continue;
+      const std::string name = i < first.size() ? first[i] : other[i];
+      auto valueIn = [&](const std::vector<std::string> &lines) {
+        return i + 1 < lines.size() && lines[i] == name
+                   ? (lines[i + 1].empty() ? "nothing" : lines[i + 1])
+                   : "nothing";
+      };
+      knowDifference_ = true;
+      return Status::invalid("rank " + std::to_string(rank) +
+                             " differs from rank 0 in " + name + ": " +
+                             valueIn(other) + ", not " + valueIn(first));
+    }
+  }
+  return {};
+}
+
+/// About this long, processes go on without asking.
+static constexpr std::chrono::milliseconds leaseTime(50);
+static constexpr int64_t mostLease = 1000;
+
+Result<Permission> Job::awaitPermission(int64_t step, int64_t most,
+                                        uint32_t askedHere) {
+  if (!isLeader())
+    return meeting_->awaitPermission(step);
+  SINTER_RETURN_IF_ERROR(meeting_->status());
+  if (step < allowed_)
+    return Permission{allowed_};
+  const uint32_t asked = askedHere | meeting_->takeAsked();
+  for (Order order : {Order::Stop, Order::Save}) {
+    if (!(asked & static_cast<uint32_t>(order)))
+      continue;
+    // A run that stops also saves.
+    const Permission permission{step, order};
+    SINTER_RETURN_IF_ERROR(meeting_->allow(permission));
+    return permission;
+  }
+  // Twice as many steps as before if they took less than the time, or half.
+  const auto now = std::chrono::steady_clock::now();
+  const bool isFast = now - allowedAt_ < leaseTime;
+  mostAllowed_ = std::clamp<int64_t>(
+      isFast ? 2 * mostAllowed_ : mostAllowed_ / 2, 1, mostLease);
+  allowedAt_ = now;
+  allowed_ = step + std::max<int64_t>(1, std::min(mostAllowed_, most));
+  const Permission permission{allowed_};
+  SINTER_RETURN_IF_ERROR(meeting_->allow(permission));
+  return permission;
+}
+
+Status Job::conclude(Status status, const std::string &where) {
+  // All know what they did not agree on.
+  if (!meeting_ || status.ok() || status.code() == SINTER_INTERRUPTED ||
+      knowDifference_)
+    return status;
+  const std::string self = "rank " + std::to_string(rank());
+  const bool isAboutOthers =
+      status.message().find(leftGroupText) != std::string::npos;
+  // The connection of a sum may break before the meeting knows why.
+  constexpr int64_t patienceMs = 5000;
+  const Status ended =
+      isAboutOthers ? meeting_->awaitEnd(patienceMs) : meeting_->status();
+  if (ended.ok()) {
+    meeting_->fail(status.message());
+    return status.as(status.code(), self + ": " + status.message());
+  }
+  // The nodes of the sum are in front of what the group says.
+  std::string text = ended.message() + "; " + self + " stops in " + where;
+  if (const size_t colon = status.message().find(": ");
+      isAboutOthers && colon != std::string::npos)
+    text += ", in the sum of " + status.message().substr(0, colon);
+  if (ended.code() == SINTER_INTERRUPTED)
+    text += "; restart all processes with --resume";
+  return {ended.code(), text};
+}

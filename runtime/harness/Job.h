@@ -1,0 +1,80 @@
+//===- Job.h - a training run in several processes --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each process has some of the replicas of the program. Rank 0 leads: it says
+// up to which step all may go, evaluates, saves and logs. With one process,
+// nothing meets and nothing waits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_JOB_H
+#define SINTER_RUNTIME_HARNESS_JOB_H
+
+#include "runtime/collective/SpanningGroup.h"
+#include "runtime/harness/TrainerOptions.h"
+
+#include "sinter/abi.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sinter::rt {
+
+class Job {
+public:
+  /// Finds out which process this is and, if there are others, waits until all
+  /// have joined. SINTER_INVALID if the replicas of `artifact` cannot be
+  /// distributed over the processes.
+  static Result<std::unique_ptr<Job>> join(const sinter_artifact &artifact,
+                                           const TrainerOptions &options);
+
+  bool spansProcesses() const { return meeting_ != nullptr; }
+  bool isLeader() const { return ranks_.rank == 0; }
+  uint32_t rank() const { return ranks_.rank; }
+  /// Of this process, and of the job.
+  uint32_t firstReplica() const { return ranks_.rank * localReplicas_; }
+  uint32_t localReplicas() const { return localReplicas_; }
+  uint32_t replicas() const { return localReplicas_ * ranks_.world; }
+  /// The process's number among those of its host.
+  uint32_t localRank() const { return ranks_.localRank; }
+  GroupRequest group() const {
+    return {meeting_.get(), firstReplica(), localReplicas()};
+  }
+  Meeting *meeting() { return meeting_.get(); }
+
+  /// Each fact is a name and a value. SINTER_INVALID, naming the first fact and
+  /// the lowest rank that differ from rank 0's, in all processes. `what` is
+  /// used once.
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  Status agree(const std::string &what, const Facts &facts);
+
+  /// Waits until step `step` may begin or there is an order to follow before
+  /// it. The leader decides: an order if one is asked for in `askedHere` (bits
+  /// of Order) or by another process, or how many steps, at most `most`, may
+  /// begin before it is asked again.
+  Result<Permission> awaitPermission(int64_t step, int64_t most,
+                                     uint32_t askedHere);
+  void ask(Order order) { meeting_->ask(order); }
+
+  /// `status` of this process, as the job's: if it is about another process,
+  /// why that one has ended, with `where` this one was: "step 7". Tells the
+  /// others of a failure.
+  Status conclude(Status status, const std::string &where);
+
+private:
+  Ranks ranks_;
+  uint32_t localReplicas_ = 1;
+  std::unique_ptr<Meeting> meeting_;
+  /// All processes have found that they differ, and end.
+  bool knowDifference_ = false;
+  int64_t allowed_ = 0; // rank 0: steps before it may begin
+  int64_t mostAllowed_ = 1;
+  std::chrono::steady_clock::time_point allowedAt_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_JOB_H

@@ -1,0 +1,183 @@
+"""Runs a trainer in several processes of this machine, as a launcher would.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+processes.py same TRAINER FOLDER WORLDS -- OPTIONS...
+    trains in one process and in each of WORLDS ("2,4") processes; logs and last checkpoints must
+    be the same bytes.
+processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
+    COUNT times kills a random process at a random time and resumes; others must end with 75
+    within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
+processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--signal=RANK:NAME] -- OPTIONS...
+    runs once and prints what the processes print; EXPECTED are the exit codes ("0" of all, or one
+    for each). --each gives one process another option. --stop stops a process after a second;
+    --signal sends it a signal then.
+"""
+
+import filecmp
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PATIENCE = 120  # seconds that no run takes
+
+
+def freePort():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def start(trainer, world, options, each=None):
+    port = freePort()
+    processes = []
+    for rank in range(world):
+        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+                           LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        own = [value for of, value in each or [] if of == rank]
+        processes.append(subprocess.Popen([trainer, *options, *own], env=environment,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                          text=True))
+    return processes
+
+
+def finish(processes):
+    """(exit code, text) of each."""
+    results = []
+    for process in processes:
+        try:
+            text, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            for other in processes:
+                other.kill()
+            sys.exit(f"rank {processes.index(process)} did not end")
+        results.append((process.returncode, text))
+    return results
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(text)
+
+
+def newest(folder):
+    steps = sorted(name for name in os.listdir(folder) if name.startswith("step-"))
+    return os.path.join(folder, steps[-1]) if steps else None
+
+
+def alone(trainer, options, folder):
+    """Trains in this process's place, with all replicas."""
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([trainer, *options, "--quiet", "--out=" + folder, "--log-json=" + folder + ".json"],
+                   check=True)
+
+
+def sameState(a, b):
+    return filecmp.cmp(os.path.join(newest(a), "state.safetensors"),
+                       os.path.join(newest(b), "state.safetensors"), shallow=False)
+
+
+def same(trainer, folder, worlds, options):
+    one = os.path.join(folder, "alone")
+    alone(trainer, options, one)
+    for world in map(int, worlds.split(",")):
+        many = os.path.join(folder, f"world{world}")
+        shutil.rmtree(many, ignore_errors=True)
+        results = finish(start(trainer, world, [*options, "--quiet", "--out=" + many,
+                                                "--log-json=" + many + ".json"]))
+        check(all(code == 0 for code, _ in results), f"{world} processes: {results}")
+        check(filecmp.cmp(one + ".json", many + ".json", shallow=False),
+              f"{world} processes: another log")
+        check(sameState(one, many), f"{world} processes: another checkpoint")
+        print(f"{world} processes: the same bytes")
+
+
+def kills(trainer, folder, world, count, steps, options):
+    chance = random.Random(4711)
+    reference, run = os.path.join(folder, "undisturbed"), os.path.join(folder, "killed")
+    alone(trainer, [*options, f"--steps={steps}"], reference)
+    shutil.rmtree(run, ignore_errors=True)
+    options = [*options, f"--steps={steps}", "--checkpoint-every=3", "--out=" + run]
+    interrupted = done = 0
+    while done < count:
+        processes = start(trainer, world, [*options, "--resume"])
+        time.sleep(chance.uniform(0.02, 0.6))
+        victim = chance.randrange(world)
+        processes[victim].kill()
+        killed = time.monotonic()
+        results = finish(processes)
+        took = time.monotonic() - killed
+        done += 1
+        if results[victim][0] == 0:  # the run was over
+            shutil.rmtree(run)
+            continue
+        check(took < 10, f"the others took {took:.1f} s to end")
+        for rank, (code, text) in enumerate(results):
+            if rank == victim:
+                continue
+            # Those that had not joined, or were done, say something else.
+            check(code in (0, 1, 2, 75), f"rank {rank}: exit code {code}: {text}")
+            if code == 75:
+                interrupted += 1
+                check(f"rank {victim}" in text or "rank 0" in text, f"rank {rank}: {text}")
+    check(interrupted >= count, f"only {interrupted} processes were interrupted")
+    results = finish(start(trainer, world, [*options, "--resume"]))
+    check(all(code == 0 for code, _ in results), f"the last run: {results}")
+    check(sameState(reference, run), "another checkpoint than that of an undisturbed run")
+    print(f"{count} kills: the same bytes")
+
+
+def run(trainer, world, expected, arguments):
+    split = arguments.index("--")
+    flags, options = arguments[:split], arguments[split + 1:]
+    each, stopped, signals = [], [], []
+    for flag in flags:
+        name, value = flag.split("=", 1)
+        rank, _, rest = value.partition(":")
+        if name == "--each":
+            each.append((int(rank), rest))
+        elif name == "--stop":
+            stopped.append(int(rank))
+        elif name == "--signal":
+            signals.append((int(rank), getattr(signal, rest)))
+        else:
+            sys.exit(f"unknown flag {flag}")
+    processes = start(trainer, world, options, each)
+    if stopped or signals:
+        time.sleep(1)
+        for rank in stopped:
+            processes[rank].send_signal(signal.SIGSTOP)
+        for rank, number in signals:
+            processes[rank].send_signal(number)
+    # What they print is less than a pipe holds.
+    for rank, process in enumerate(processes):
+        if rank not in stopped:
+            process.wait(PATIENCE)
+    for rank in stopped:
+        processes[rank].send_signal(signal.SIGCONT)
+    codes = expected.split(",") if "," in expected else [expected] * world
+    for rank, (code, text) in enumerate(finish(processes)):
+        print(f"rank {rank}: exit code {code}")
+        print("".join(f"rank {rank}| {line}\n" for line in text.splitlines()), end="")
+        check(str(code) == codes[rank], f"rank {rank}: expected {codes[rank]}")
+
+
+def main():
+    command, trainer, *rest = sys.argv[1:]
+    if command == "run":
+        return run(trainer, int(rest[0]), rest[1], rest[2:])
+    split = rest.index("--")
+    if command == "same":
+        folder, worlds = rest[:split]
+        return same(trainer, folder, worlds, rest[split + 1:])
+    folder, world, count, steps = rest[:split]
+    kills(trainer, folder, int(world), int(count), int(steps), rest[split + 1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+//===- MeetingTest.cpp - where the processes of a job meet ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Threads in place of processes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/collective/Meeting.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <functional>
+#include <sys/socket.h>
+#include <thread>
+
+using namespace sinter::rt;
+
+namespace {
+
+/// A port of this machine that nobody uses.
+uint16_t freePort() {
+  Result<Listener> listener = Listener::open("127.0.0.1", 0);
+  REQUIRE(listener.ok());
+  return listener->port();
+}
+
+Ranks rankOf(uint32_t rank, uint32_t world, uint16_t port) {
+  Ranks ranks;
+  ranks.rank = rank;
+  ranks.world = world;
+  ranks.leaderHost = "127.0.0.1";
+  ranks.leaderPort = port;
+  return ranks;
+}
+
+using Body = std::function<Status(Meeting &)>;
+
+/// Joins `world` processes and runs `body` in each; returns what they return,
+/// or why they could not join.
+std::vector<Status> meet(uint32_t world, const Body &body,
+                         Meeting::Options options = {}) {
+  const uint16_t port = freePort();
+  std::vector<Status> results(world);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < world; ++rank)
+    threads.emplace_back([&, rank] {
+      auto joined = Meeting::join(rankOf(rank, world, port), options);
+      results[rank] = joined.ok() ? body(**joined) : joined.status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return results;
+}
+
+void checkAllOk(const std::vector<Status> &results) {
+  for (const Status &status : results) {
+    INFO(status.message());
+    CHECK(status.ok());
+  }
+}
+
+} // namespace
+
+TEST_CASE("meeting: all get what each has put", "[meeting]") {
+  checkAllOk(meet(5, [](Meeting &meeting) -> Status {
+    for (int round = 0; round < 20; ++round) {
+      auto all = meeting.gather("round " + std::to_string(round),
+                                std::string(100, char('a' + meeting.rank())));
+      SINTER_RETURN_IF_ERROR(all.status());
+      for (uint32_t rank = 0; rank < meeting.world(); ++rank)
+        if ((*all)[rank] != std::string(100, char('a' + rank)))
+          return Status::failed("another value");
+    }
+    return {};
+  }));
+}
+
+TEST_CASE("meeting: steps begin when rank 0 allows it", "[meeting]") {
+  std::atomic<int64_t> allowed{0};
+  std::vector<int64_t> saves(3, -1), stops(3, -1);
+  checkAllOk(meet(3, [&](Meeting &meeting) -> Status {
+    if (meeting.rank() == 0) {
+      for (int64_t step = 10; step <= 100; step += 10) {
+        allowed = step;
+        if (step == 50)
+          SINTER_RETURN_IF_ERROR(meeting.allow({40, Order::Save}));
+        SINTER_RETURN_IF_ERROR(meeting.allow({step}));
+      }
+      return meeting.allow({100, Order::Stop});
+    }
+    for (int64_t step = 0;;) {
+      Result<Permission> permission = meeting.awaitPermission(step);
+      SINTER_RETURN_IF_ERROR(permission.status());
+      if (permission->order == Order::Save) {
+        saves[meeting.rank()] = step;
+      } else if (permission->order == Order::Stop) {
+        stops[meeting.rank()] = step;
+        return {};
+      } else if (permission->step <= step || permission->step > allowed) {
+        return Status::failed("began too early");
+      } else {
+        step = permission->step;
+      }
+    }
+  }));
+  CHECK(saves == std::vector<int64_t>{-1, 40, 40});
+  CHECK(stops == std::vector<int64_t>{-1, 100, 100});
+}
+
+TEST_CASE("meeting: a process asks rank 0", "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    if (meeting.rank() == 2)
+      meeting.ask(Order::Save);
+    if (meeting.rank() == 0)
+      while (meeting.takeAsked() != static_cast<uint32_t>(Order::Save))
+        std::this_thread::yield();
+    return meeting.gather("end", "").status();
+  }));
+}
+
+TEST_CASE("meeting: a process that fails ends the job", "[meeting]") {
+  std::vector<Status> results = meet(4, [](Meeting &meeting) -> Status {
+    if (meeting.rank() == 2) {
+      meeting.fail("the disk is on fire");
+      return {};
+    }
+    std::atomic<bool> isCalled{false};
+    meeting.onEnd([&] { isCalled = true; });
+    Result<std::string> never = meeting.get("never");
+    meeting.onEnd(nullptr);
+    return never.ok() || !isCalled ? Status() : never.status();
+  });
+  for (uint32_t rank : {0u, 1u, 3u}) {
+    INFO(results[rank].message());
+    CHECK(results[rank].code() == SINTER_FAILED);
+    CHECK(results[rank].message().starts_with("rank 2 ("));
+    CHECK(results[rank].message().ends_with("): the disk is on fire"));
+  }
+}
+
+TEST_CASE("meeting: who does not come is named", "[meeting]") {
+  Meeting::Options options;
+  options.joinTimeoutMs = 300;
+  const uint16_t port = freePort();
+  std::vector<Status> results(2);
+  std::vector<std::thread> threads;
+  for (uint32_t rank : {0u, 1u})
+    threads.emplace_back([&, rank] {
+      results[rank] = Meeting::join(rankOf(rank, 4, port), options).status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : results) {
+    CHECK(status.code() == SINTER_INTERRUPTED);
+    CHECK(status.message() == "ranks 2 and 3 did not join within 0 s");
+  }
+}
+
+TEST_CASE("meeting: another token, number or rank is refused", "[meeting]") {
+  const uint16_t port = freePort();
+  Meeting::Options options;
+  options.joinTimeoutMs = 2000;
+  options.token = "secret";
+  Status leader;
+  std::thread thread(
+      [&] { leader = Meeting::join(rankOf(0, 2, port), options).status(); });
+  // A stranger does not end the job.
+  Meeting::Options other = options;
+  other.token = "guess";
+  Status stranger = Meeting::join(rankOf(1, 2, port), other).status();
+  CHECK(stranger.code() == SINTER_INVALID);
+  CHECK(stranger.message().find("token") != std::string::npos);
+  // A process of the job that contradicts it does.
+  Status wrong = Meeting::join(rankOf(1, 3, port), options).status();
+  CHECK(wrong.code() == SINTER_INVALID);
+  CHECK(wrong.message().find("was started with 3 processes, rank 0 with 2") !=
+        std::string::npos);
+  thread.join();
+  CHECK(leader.code() == SINTER_FAILED);
+  CHECK(leader.message().find("was started with 3 processes, rank 0 with 2") !=
+        std::string::npos);
+}
+
+TEST_CASE("meeting: a port that is in use", "[meeting]") {
+  Result<Listener> listener = Listener::open("127.0.0.1", 0);
+  REQUIRE(listener.ok());
+  Status status = Meeting::join(rankOf(0, 2, listener->port()), {}).status();
+  CHECK(status.code() == SINTER_FAILED);
+  CHECK(status.message().find("Address already in use") != std::string::npos);
+}
+
+TEST_CASE("meeting: bytes that are no message are not waited for",
+          "[meeting]") {
+  const uint16_t port = freePort();
+  Meeting::Options options;
+  options.joinTimeoutMs = 5000;
+  std::vector<Status> results(2);
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    results[0] = Meeting::join(rankOf(0, 2, port), options).status();
+  });
+  Result<Wire> noise = connectTo("127.0.0.1", port, 5000);
+  REQUIRE(noise.ok());
+  const std::string bytes(100000, '\xff');
+  (void)::send(noise->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  Result<Message> answer = noise->receive(5000);
+  CHECK_FALSE(answer.ok()); // closed
+  threads.emplace_back([&] {
+    results[1] = Meeting::join(rankOf(1, 2, port), options).status();
+  });
+  for (std::thread &thread : threads)
+    thread.join();
+  checkAllOk(results);
+}
