@@ -54,35 +54,51 @@ std::string Meeting::leaderText() const {
 
 /// Returns once all have joined.
 Status Meeting::connect() {
-  const std::string leader = leaderText();
+  const std::string leader = leaderText(),
+                    self = "rank " + std::to_string(ranks_.rank);
+  // The leader says itself who is missing, so it gets a little longer.
+  constexpr std::chrono::milliseconds margin(5000);
+  constexpr int64_t sliceMs = 200;
   const Clock::time_point until =
       Clock::now() + std::chrono::milliseconds(options_.joinTimeoutMs);
-  Result<Wire> wire =
-      connectTo(ranks_.leaderHost, ranks_.leaderPort, options_.joinTimeoutMs);
-  if (!wire.ok())
-    return Status::failed(
-        "rank " + std::to_string(ranks_.rank) +
-        " cannot meet the others: " + wire.status().message());
-  wire_ = std::move(*wire);
+  const Status interrupted(SINTER_INTERRUPTED,
+                           "interrupted while " + self +
+                               " was waiting for the other processes");
+  while (!wire_.isOpen()) {
+    Result<Wire> wire =
+        connectTo(ranks_.leaderHost, ranks_.leaderPort, sliceMs);
+    if (wire.ok())
+      wire_ = std::move(*wire);
+    else if (options_.isInterrupted())
+      return interrupted;
+    else if (Clock::now() >= until)
+      return Status::failed(self + " cannot meet the others within " +
+                            std::to_string(options_.joinTimeoutMs / 1000) +
+                            " s: " + wire.status().message());
+  }
   SINTER_RETURN_IF_ERROR(
       send(JoinRequest{ranks_.rank, ranks_.world, options_.token}.message()));
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - Clock::now());
-    // The leader says itself who is missing, so it gets a little longer.
-    constexpr int64_t margin = 5000;
-    Result<Message> answer = wire_.receive(left.count() + margin);
+    Result<std::optional<Message>> answer = wire_.receive(sliceMs);
     if (!answer.ok())
-      return Status::failed(leader + ": " + answer.status().message() +
-                            " before all had joined");
-    switch (answer->kind) {
+      return lost(leader + " has ended before all had joined: " +
+                  answer.status().message());
+    if (!*answer) {
+      if (options_.isInterrupted())
+        return interrupted;
+      if (Clock::now() >= until + margin)
+        return lost(leader + " does not say whether all have joined");
+      continue;
+    }
+    switch ((*answer)->kind) {
     case MessageKind::Joined:
       return {};
     case MessageKind::Refused:
-      return Status::invalid(leader + " has refused rank " +
-                             std::to_string(ranks_.rank) + ": " + answer->name);
+      return Status::invalid(leader + " has refused " + self + ": " +
+                             (*answer)->name);
     case MessageKind::End:
-      return Status(static_cast<sinter_status>(answer->number), answer->name);
+      return Status(static_cast<sinter_status>((*answer)->number),
+                    (*answer)->name);
     case MessageKind::Alive:
       break;
     default:

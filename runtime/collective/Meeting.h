@@ -46,6 +46,8 @@ public:
     int64_t joinTimeoutMs = 300000;
     /// A process that sends nothing for so long ends the job.
     int64_t aliveTimeoutMs = 60000;
+    /// Ends join() with SINTER_INTERRUPTED once it returns true.
+    std::function<bool()> isInterrupted = [] { return false; };
   };
 
   /// Waits until all processes of `ranks` have joined.

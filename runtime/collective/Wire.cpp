@@ -199,17 +199,16 @@ std::optional<Message> Wire::take() {
   return message;
 }
 
-Result<Message> Wire::receive(int64_t timeoutMs) {
+Result<std::optional<Message>> Wire::receive(int64_t timeoutMs) {
   const Clock::time_point until = inMs(timeoutMs);
   while (true) {
     if (std::optional<Message> message = take())
-      return std::move(*message);
+      return message;
     if (!waitFor(fd_, POLLIN, until))
-      return Status::failed("nothing arrived within " +
-                            std::to_string(timeoutMs / 1000) + " s");
+      return std::optional<Message>();
     if (Status read = readAvailable(); !read.ok()) {
       if (std::optional<Message> last = take())
-        return std::move(*last);
+        return last;
       return read;
     }
   }

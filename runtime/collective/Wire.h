@@ -73,8 +73,9 @@ public:
   Status readAvailable(uint32_t mostBytes = mostMessageBytes);
   /// The next message that has been read completely.
   std::optional<Message> take();
-  /// Waits for a message.
-  Result<Message> receive(int64_t timeoutMs);
+  /// Waits for a message; nothing if none arrives within `timeoutMs`. Fails as
+  /// readAvailable() does.
+  Result<std::optional<Message>> receive(int64_t timeoutMs);
 
   /// The address of the other side, "192.0.2.1:40000".
   std::string peer() const;

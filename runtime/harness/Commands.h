@@ -28,6 +28,9 @@ Status runPlan(const sinter_artifact &artifact, const TrainerOptions &options);
 Status runDoctor(const sinter_artifact &artifact,
                  const TrainerOptions &options);
 Status runBench(const sinter_artifact &artifact, const TrainerOptions &options);
+/// `arguments` are the command line, with the program's name.
+Status runLaunch(const TrainerOptions &options,
+                 std::span<const char *const> arguments);
 
 } // namespace sinter::rt
 

@@ -38,6 +38,8 @@ static Status runCommand(const sinter_artifact &artifact,
     return runDoctor(artifact, options);
   case TrainerCommand::Bench:
     return runBench(artifact, options);
+  case TrainerCommand::Launch: // needs no program
+    break;
   }
   return Status::invalid("unknown command");
 }
@@ -73,6 +75,8 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
                 SINTER_ABI_MINOR);
     return {};
   }
+  if (options->command == TrainerCommand::Launch)
+    return runLaunch(*options, arguments);
   // doctor looks at all targets, everything else at one.
   Result<const sinter_artifact *> chosen =
       options->command == TrainerCommand::Doctor

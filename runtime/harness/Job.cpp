@@ -8,6 +8,7 @@
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/harness/Replicas.h"
+#include "runtime/harness/Signals.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -42,6 +43,7 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   const char *token = std::getenv("SINTER_TOKEN");
   meeting.token = token ? token : ranks->job;
   meeting.aliveTimeoutMs = options.commTimeoutMs;
+  meeting.isInterrupted = stopRequested;
   Result<std::unique_ptr<Meeting>> joined = Meeting::join(*ranks, meeting);
   if (!joined.ok())
     return joined.status();

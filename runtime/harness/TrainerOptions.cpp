@@ -16,7 +16,7 @@ using namespace sinter::rt;
 namespace {
 
 constexpr unsigned train = 1, eval = 2, exporting = 4, info = 8, plan = 16,
-                   doctor = 32, bench = 64, all = 127;
+                   doctor = 32, bench = 64, launch = 128, all = 255;
 constexpr unsigned steps = train | bench, runs = steps | eval;
 
 constexpr CommandName commandNames[] = {
@@ -26,6 +26,7 @@ constexpr CommandName commandNames[] = {
     {"info", info, "print the program's options, states and overrides"},
     {"plan", plan, "print the memory plan"},
     {"doctor", doctor, "check devices and libraries"},
+    {"launch", launch, "train in several processes, on this host or by ssh"},
     {"bench", bench,
      "time steps: --steps=N, or the number in each line of standard input"},
 };
@@ -166,7 +167,7 @@ std::string shuffle(const TrainerOptions &options) {
 /// One row per option; --help prints them in this order. A row that ends with a
 /// getter of its value shapes the run. A new option needs a getter unless it
 /// changes neither what is computed nor what is kept of it.
-std::vector<Option> optionTable(TrainerOptions &o) {
+std::vector<Option> optionRows(TrainerOptions &o) {
   constexpr auto none = Option::Value::None;
   constexpr auto needed = Option::Value::Required;
   constexpr auto optional = Option::Value::Optional;
@@ -288,6 +289,13 @@ std::vector<Option> optionTable(TrainerOptions &o) {
       {"comm-timeout", "60s",
        "ends the job if a process has sent nothing for this time", needed,
        steps, [&o](std::string_view text) { return setCommTimeout(o, text); }},
+      {"n", "N", "number of processes (all slots of --hosts)", needed, launch,
+       setInteger(o.processes, 1, 65536)},
+      {"hosts", "FILE", "a line HOST [slots=N] for each host, reached by ssh",
+       needed, launch, setText(o.hosts)},
+      {"max-restarts", "N",
+       "start all again, with --resume, if a process is lost (0)", needed,
+       launch, setInteger(o.maxRestarts, 0, 1000000)},
       {"threads", "N", "threads that compute (0: one per core)", needed,
        runs | doctor, setInteger(o.threads, 0, 4096)},
       {"workers", "N", "threads that read data (1)", needed, runs,
@@ -327,8 +335,18 @@ std::vector<Option> optionTable(TrainerOptions &o) {
   };
 }
 
+/// What train takes, launch takes, too: it passes it on.
+std::vector<Option> optionTable(TrainerOptions &o) {
+  std::vector<Option> table = optionRows(o);
+  for (Option &option : table)
+    if (option.commands & train)
+      option.commands |= launch;
+  return table;
+}
+
 Status checkTogether(const TrainerOptions &options) {
-  if (options.command == TrainerCommand::Train) {
+  if (options.command == TrainerCommand::Train ||
+      options.command == TrainerCommand::Launch) {
     if (options.data.empty() && !options.resume)
       return Status::invalid("--data=SPEC is needed (see --help)");
     if (options.verifyResume &&

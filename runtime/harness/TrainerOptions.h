@@ -27,7 +27,8 @@ enum class TrainerCommand : unsigned {
   Info = 8,
   Plan = 16,
   Doctor = 32,
-  Bench = 64
+  Bench = 64,
+  Launch = 128
 };
 
 struct TrainerOptions {
@@ -70,6 +71,10 @@ struct TrainerOptions {
   std::optional<int64_t> rank, world;
   std::string leader;
   int64_t commTimeoutMs = 60000;
+  /// Of launch: how many processes, on the hosts of which file ("": here).
+  std::optional<int64_t> processes;
+  std::string hosts;
+  int64_t maxRestarts = 0;
   DeviceOptions deviceOptions;
   int32_t threads = 0; // 0: one per available core
   int32_t workers = 1;

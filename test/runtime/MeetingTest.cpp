@@ -158,6 +158,17 @@ TEST_CASE("meeting: who does not come is named", "[meeting]") {
   }
 }
 
+TEST_CASE("meeting: waiting can be interrupted", "[meeting]") {
+  Meeting::Options options;
+  options.isInterrupted = [] { return true; };
+  const uint16_t port = freePort();
+  for (uint32_t rank : {0u, 1u}) {
+    Status status = Meeting::join(rankOf(rank, 2, port), options).status();
+    CHECK(status.code() == SINTER_INTERRUPTED);
+    CHECK(status.message().starts_with("interrupted while rank "));
+  }
+}
+
 TEST_CASE("meeting: another token, number or rank is refused", "[meeting]") {
   const uint16_t port = freePort();
   Meeting::Options options;
@@ -205,7 +216,7 @@ TEST_CASE("meeting: bytes that are no message are not waited for",
   REQUIRE(noise.ok());
   const std::string bytes(100000, '\xff');
   (void)::send(noise->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  Result<Message> answer = noise->receive(5000);
+  Result<std::optional<Message>> answer = noise->receive(5000);
   CHECK_FALSE(answer.ok()); // closed
   threads.emplace_back([&] {
     results[1] = Meeting::join(rankOf(1, 2, port), options).status();

@@ -8,6 +8,8 @@ processes.py same TRAINER FOLDER WORLDS -- OPTIONS...
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     COUNT times kills a random process at a random time and resumes; others must end with 75
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
+processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
+    the same with `TRAINER launch`, which restarts the others after one kill.
 processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--signal=RANK:NAME] -- OPTIONS...
     runs once and prints what the processes print; EXPECTED are the exit codes ("0" of all, or one
     for each). --each gives one process another option. --stop stops a process after a second;
@@ -132,6 +134,36 @@ def kills(trainer, folder, world, count, steps, options):
     print(f"{count} kills: the same bytes")
 
 
+def childrenOf(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def launch(trainer, folder, world, steps, options):
+    options = [*options, f"--steps={steps}"]
+    reference, run = os.path.join(folder, "undisturbed"), os.path.join(folder, "launched")
+    alone(trainer, options, reference)
+    shutil.rmtree(run, ignore_errors=True)
+    process = subprocess.Popen([trainer, "launch", "-n", str(world), "--max-restarts=2", *options,
+                                "--quiet", "--checkpoint-every=3", "--out=" + run],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    end = time.monotonic() + PATIENCE
+    while not (os.path.isdir(run) and newest(run)):
+        check(time.monotonic() < end and process.poll() is None, "no checkpoint was written")
+        time.sleep(0.001)
+    children = childrenOf(process.pid)
+    check(len(children) == world, f"launch has {len(children)} processes")
+    os.kill(children[1], signal.SIGKILL)
+    [(code, text)] = finish([process])
+    print(text, end="")
+    check(code == 0, f"exit code {code}")
+    check(sameState(reference, run), "another checkpoint than that of an undisturbed run")
+    print("launch: the same bytes")
+
+
 def run(trainer, world, expected, arguments):
     split = arguments.index("--")
     flags, options = arguments[:split], arguments[split + 1:]
@@ -175,6 +207,9 @@ def main():
     if command == "same":
         folder, worlds = rest[:split]
         return same(trainer, folder, worlds, rest[split + 1:])
+    if command == "launch":
+        folder, world, steps = rest[:split]
+        return launch(trainer, folder, int(world), int(steps), rest[split + 1:])
     folder, world, count, steps = rest[:split]
     kills(trainer, folder, int(world), int(count), int(steps), rest[split + 1:])
 

@@ -1,0 +1,317 @@
+//===- Launch.cpp - starts the processes of a job -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// For those without a launcher: `trainer launch -n 4 OPTIONS` starts the
+// trainer four times on this host or, with --hosts, by ssh on several, and
+// again from the newest checkpoint when one of them is lost. The processes end
+// each other (Job.h); this one waits, passes signals on, and tells how it went.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/File.h"
+#include "runtime/collective/Wire.h"
+#include "runtime/harness/Commands.h"
+#include "runtime/harness/Signals.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string_view>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace sinter::rt;
+
+namespace {
+
+/// Where a process runs.
+struct Place {
+  std::string host; // "": here
+};
+
+struct Child {
+  pid_t pid = -1;
+  int status = 0;
+  bool isRunning = false;
+};
+
+/// After one process has ended, the others have this long to end as well.
+constexpr std::chrono::seconds patience(20);
+
+/// `text` as one word of a shell.
+std::string quoted(const std::string &text) {
+  std::string result = "'";
+  for (char c : text)
+    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+/// One host a line, "HOST" or "HOST slots=N"; '#' begins a comment. A host
+/// appears once for each of its slots.
+Result<std::vector<Place>> readHosts(const std::string &path) {
+  std::ifstream file(path);
+  if (!file)
+    return Status::ofSystem(SINTER_INVALID, path + ": " + std::strerror(errno),
+                            errno);
+  std::vector<Place> places;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    std::istringstream words(line);
+    std::string host, slots, rest;
+    words >> host >> slots >> rest;
+    if (host.empty())
+      continue;
+    int64_t count = 1;
+    constexpr std::string_view key = "slots=";
+    if (!slots.empty()) {
+      char *end = nullptr;
+      count = slots.starts_with(key)
+                  ? std::strtoll(slots.c_str() + key.size(), &end, 10)
+                  : 0;
+      if (count < 1 || count > 4096 || (end && *end) || !rest.empty())
+        return Status::invalid(path + ":" + std::to_string(number) +
+                               ": expected HOST or HOST slots=N");
+    }
+    if (host.front() == '-')
+      return Status::invalid(path + ":" + std::to_string(number) +
+                             ": a host does not begin with '-'");
+    places.insert(places.end(), static_cast<size_t>(count), {host});
+  }
+  if (places.empty())
+    return Status::invalid(path + ": has no hosts");
+  return places;
+}
+
+class Launcher {
+public:
+  Launcher(const TrainerOptions &options,
+           std::span<const char *const> arguments)
+      : options_(options), program_(arguments.front()) {
+    // What the processes are given: all but what is the launcher's.
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      const std::string_view word = arguments[i];
+      const std::string_view name = word.substr(0, word.find('='));
+      if (i == 1 && word == "launch")
+        continue;
+      if (name == "-n" || name == "--n" || name == "--hosts" ||
+          name == "--max-restarts") {
+        i += word.find('=') == word.npos; // its value
+        continue;
+      }
+      given_.emplace_back(word);
+    }
+  }
+
+  Status run() {
+    SINTER_RETURN_IF_ERROR(place());
+    std::random_device random;
+    for (int i = 0; i < 4; ++i)
+      token_ += std::to_string(random());
+    for (int64_t restarts = 0;; ++restarts) {
+      SINTER_RETURN_IF_ERROR(startAll());
+      waitForAll();
+      const Status status = outcome();
+      if (!canRestart_ || restarts == options_.maxRestarts || stopRequested())
+        return status;
+      std::fprintf(stderr, "launch: %s; restart %lld of %lld\n",
+                   status.message().c_str(),
+                   static_cast<long long>(restarts + 1),
+                   static_cast<long long>(options_.maxRestarts));
+      isRestart_ = true;
+    }
+  }
+
+private:
+  Status place() {
+    const int64_t count = options_.processes.value_or(0);
+    if (options_.hosts.empty()) {
+      if (count < 1)
+        return Status::invalid("launch: -n N or --hosts=FILE is needed");
+      places_.resize(static_cast<size_t>(count));
+    } else {
+      Result<std::vector<Place>> places = readHosts(options_.hosts);
+      if (!places.ok())
+        return places.status();
+      places_ = std::move(*places);
+      if (count > static_cast<int64_t>(places_.size()))
+        return Status::invalid(
+            options_.hosts + ": has " + std::to_string(places_.size()) +
+            " slots, fewer than -n " + std::to_string(count));
+      if (count > 0)
+        places_.resize(static_cast<size_t>(count));
+    }
+    if (options_.maxRestarts > 0 && options_.out.empty())
+      return Status::invalid("--max-restarts: needs --out=DIR, with "
+                             "checkpoints to continue from");
+    return {};
+  }
+
+  /// A port that is free here, on the leader's host as far as that is here.
+  Result<std::string> leaderAddress() const {
+    if (!options_.leader.empty())
+      return options_.leader;
+    const bool isHere = places_.front().host.empty();
+    Result<Listener> listener =
+        Listener::open(isHere ? "127.0.0.1" : "0.0.0.0", 0);
+    if (!listener.ok())
+      return listener.status();
+    return (isHere ? "127.0.0.1" : places_.front().host) + ":" +
+           std::to_string(listener->port());
+  }
+
+  /// What one process is started with.
+  std::vector<std::string> commandOf(size_t rank,
+                                     const std::string &leader) const {
+    std::vector<std::string> words = {program_};
+    words.insert(words.end(), given_.begin(), given_.end());
+    if (isRestart_ && !options_.resume)
+      words.push_back("--resume");
+    words.push_back("--rank=" + std::to_string(rank));
+    words.push_back("--world=" + std::to_string(places_.size()));
+    if (options_.leader.empty() && places_.size() > 1)
+      words.push_back("--leader=" + leader);
+    const std::string &host = places_[rank].host;
+    if (host.empty())
+      return words;
+    char folder[4096];
+    std::string line = "cd " +
+                       quoted(::getcwd(folder, sizeof(folder)) ? folder : "/") +
+                       " && exec env SINTER_TOKEN=" + quoted(token_) +
+                       " LOCAL_RANK=" + std::to_string(localRank(rank));
+    for (const std::string &word : words)
+      line += " " + quoted(word);
+    // With a terminal, the processes get SIGHUP when ssh ends; without it,
+    // nothing ends them but the job itself.
+    return {"ssh", "-o", "BatchMode=yes", host, line};
+  }
+
+  size_t localRank(size_t rank) const {
+    return static_cast<size_t>(std::count_if(
+        places_.begin(), places_.begin() + static_cast<ptrdiff_t>(rank),
+        [&](const Place &place) { return place.host == places_[rank].host; }));
+  }
+
+  Status startAll() {
+    Result<std::string> leader = leaderAddress();
+    if (!leader.ok())
+      return leader.status();
+    children_.assign(places_.size(), Child());
+    for (size_t rank = 0; rank < places_.size(); ++rank) {
+      std::vector<std::string> words = commandOf(rank, *leader);
+      std::vector<char *> argv;
+      for (std::string &word : words)
+        argv.push_back(word.data());
+      argv.push_back(nullptr);
+      const pid_t pid = ::fork();
+      if (pid < 0) {
+        const Status status =
+            Status::ofSystem(SINTER_FAILED,
+                             std::string("launch: cannot start a process: ") +
+                                 std::strerror(errno),
+                             errno);
+        signalAll(SIGTERM);
+        waitForAll();
+        return status;
+      }
+      if (pid == 0) {
+        ::setenv("SINTER_TOKEN", token_.c_str(), 1);
+        for (int number : {SIGHUP, SIGPIPE, SIGXFSZ})
+          std::signal(number, SIG_DFL);
+        ::execvp(argv.front(), argv.data());
+        std::fprintf(stderr, "error: launch: %s: %s\n", argv.front(),
+                     std::strerror(errno));
+        ::_exit(127);
+      }
+      children_[rank].pid = pid;
+      children_[rank].isRunning = true;
+    }
+    return {};
+  }
+
+  void signalAll(int number) {
+    for (const Child &child : children_)
+      if (child.isRunning)
+        ::kill(child.pid, number);
+  }
+
+  void waitForAll() {
+    using Clock = std::chrono::steady_clock;
+    std::optional<Clock::time_point> end;
+    bool hasPassedOn = false;
+    while (std::any_of(children_.begin(), children_.end(),
+                       [](const Child &child) { return child.isRunning; })) {
+      for (Child &child : children_) {
+        if (!child.isRunning ||
+            ::waitpid(child.pid, &child.status, WNOHANG) != child.pid)
+          continue;
+        child.isRunning = false;
+        if (child.status != 0 && !end)
+          end = Clock::now() + patience;
+      }
+      if (stopRequested() && !hasPassedOn) {
+        hasPassedOn = true;
+        signalAll(SIGTERM);
+      }
+      if (takeSaveRequest())
+        signalAll(SIGUSR1);
+      if (end && Clock::now() > *end)
+        signalAll(SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  /// How the processes ended, and whether they may be started again.
+  Status outcome() {
+    canRestart_ = false;
+    Status lost, failed;
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      const int status = children_[rank].status;
+      const std::string self = "rank " + std::to_string(rank);
+      if (WIFSIGNALED(status)) {
+        lost = Status(SINTER_INTERRUPTED, self + " was ended by signal " +
+                                              std::to_string(WTERMSIG(status)));
+      } else if (const int code = WEXITSTATUS(status);
+                 code == SINTER_DEVICE_FAILED) {
+        lost = Status(SINTER_DEVICE_FAILED, self + "'s device failed");
+      } else if (code == SINTER_INTERRUPTED && lost.ok()) {
+        lost = Status(SINTER_INTERRUPTED, self + " was interrupted");
+      } else if (code != 0 && code != SINTER_INTERRUPTED && failed.ok()) {
+        failed = Status(code <= SINTER_DEVICE_FAILED
+                            ? static_cast<sinter_status>(code)
+                            : SINTER_FAILED,
+                        self + " has failed");
+      }
+    }
+    canRestart_ = failed.ok() && !lost.ok();
+    return failed.ok() ? lost : failed;
+  }
+
+  const TrainerOptions &options_;
+  const std::string program_;
+  std::vector<std::string> given_;
+  std::vector<Place> places_; // by rank
+  std::vector<Child> children_;
+  std::string token_;
+  bool isRestart_ = false, canRestart_ = false;
+};
+
+} // namespace
+
+Status sinter::rt::runLaunch(const TrainerOptions &options,
+                             std::span<const char *const> arguments) {
+  if (options.rank || options.world)
+    return Status::invalid("launch: sets --rank and --world itself");
+  watchSignals(/*usr1Saves=*/true);
+  return Launcher(options, arguments).run();
+}
