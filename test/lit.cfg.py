@@ -84,6 +84,8 @@ if config.sinter_asan:
     config.available_features.add("asan")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
+if shutil.which("mpirun"):
+    config.available_features.add("mpirun")
 if os.environ.get("SINTER_NVDISASM") or shutil.which("nvdisasm"):
     config.available_features.add("nvdisasm")
     config.environment["SINTER_NVDISASM"] = os.environ.get("SINTER_NVDISASM", "")

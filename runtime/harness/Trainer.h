@@ -52,6 +52,7 @@ private:
   Status openAllData();
   Status checkPadding() const;
   Status createPrograms();
+  void say(const std::string &line) const;
   Status resume();
   Status acceptRecipe(const char *option, const Manifest &manifest) const;
   std::string optimizersText(const Manifest &manifest) const;

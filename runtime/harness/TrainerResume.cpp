@@ -17,8 +17,10 @@
 
 using namespace sinter::rt;
 
-static void say(const std::string &line) {
-  std::fprintf(stderr, "%s\n", line.c_str());
+/// Of several processes, one says what all find.
+void Trainer::say(const std::string &line) const {
+  if (job_->isLeader())
+    std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 /// Loads the checkpoint, if there is one, and takes over its options that are
@@ -34,7 +36,7 @@ Status Trainer::resume() {
   }
   CheckpointReading reading;
   reading.fallsBack = true;
-  reading.warn = say;
+  reading.warn = [this](const std::string &line) { say(line); };
   std::string optimizers; // if they differ
   reading.accept = [&](const Manifest &manifest) {
     optimizers = optimizersText(manifest);
