@@ -75,14 +75,14 @@ joinGroup(const sinter_rank &rank) {
 }
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
+  rt::MakeExchange makeExchange;
 #ifdef SINTER_GLOO
-  cpu::registerCpuDevice(registry, cpu::makeGlooExchange);
-#else
-  cpu::registerCpuDevice(registry);
+  makeExchange = cpu::makeGlooExchange;
 #endif
+  cpu::registerCpuDevice(registry, makeExchange);
   cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup},
                             cuda::libraryFor);
 #ifdef SINTER_SIMULATED
-  sim::registerSimDevices(registry);
+  sim::registerSimDevices(registry, makeExchange);
 #endif
 }

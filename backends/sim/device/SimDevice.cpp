@@ -462,21 +462,21 @@ sinter::sim::createSimDevice(int ordinal, const SimSettings &settings) {
       std::make_unique<SimDevice>(ordinal, settings));
 }
 
-void sinter::sim::registerSimDevices(rt::DeviceRegistry &registry) {
-  registry.add({"sim", /*isNumbered=*/true,
-                [] { return Result<int>(numSimDevices); },
-                [](int ordinal, const rt::DeviceOptions &options)
-                    -> Result<std::unique_ptr<rt::Device>> {
-                  Result<SimSettings> settings =
-                      readSettings(options, std::getenv("SINTER_SIM"));
-                  if (!settings.ok())
-                    return settings.status();
-                  return createSimDevice(ordinal, *settings);
-                },
-                [](const rt::GroupRequest &request, uint8_t *group) -> Status {
-                  if (request.meeting)
-                    return {SINTER_UNSUPPORTED,
-                            "simulated devices sum within one process only"};
-                  return cuda::nameNcclGroup(ncclApi(), group);
-                }});
+void sinter::sim::registerSimDevices(rt::DeviceRegistry &registry,
+                                     const rt::MakeExchange &makeExchange) {
+  registry.add(
+      {"sim", /*isNumbered=*/true, [] { return Result<int>(numSimDevices); },
+       [](int ordinal, const rt::DeviceOptions &options)
+           -> Result<std::unique_ptr<rt::Device>> {
+         Result<SimSettings> settings =
+             readSettings(options, std::getenv("SINTER_SIM"));
+         if (!settings.ok())
+           return settings.status();
+         return createSimDevice(ordinal, *settings);
+       },
+       [makeExchange](const rt::GroupRequest &request, uint8_t *group) {
+         return request.meeting
+                    ? rt::nameGroupOfThreads(request, makeExchange, group)
+                    : cuda::nameNcclGroup(ncclApi(), group);
+       }});
 }

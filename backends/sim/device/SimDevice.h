@@ -11,6 +11,7 @@
 #define SINTER_BACKENDS_SIM_DEVICE_SIMDEVICE_H
 
 #include "backends/sim/device/SimSettings.h"
+#include "runtime/collective/Exchange.h"
 #include "runtime/device/Registry.h"
 
 namespace sinter::sim {
@@ -18,8 +19,10 @@ namespace sinter::sim {
 /// The number of simulated devices.
 inline constexpr int numSimDevices = 8;
 
-/// Adds the devices "sim:0" to "sim:7". They read SINTER_SIM.
-void registerSimDevices(rt::DeviceRegistry &registry);
+/// Adds the devices "sim:0" to "sim:7". They read SINTER_SIM. `makeExchange`
+/// connects the processes of a job; null if there cannot be several.
+void registerSimDevices(rt::DeviceRegistry &registry,
+                        const rt::MakeExchange &makeExchange = nullptr);
 
 rt::Result<std::unique_ptr<rt::Device>>
 createSimDevice(int ordinal, const SimSettings &settings);

@@ -5,10 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/sim/library/SimNccl.h"
-#include "backends/common/device/ReplicaSum.h"
+#include "backends/common/device/SpanningSum.h"
 #include "backends/sim/library/SimMemory.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Rendezvous.h"
+#include "runtime/collective/SpanningGroup.h"
 
 #include <chrono>
 #include <cstdio>
@@ -55,13 +56,17 @@ const TypeInfo *typeInfo(int type) {
                                                                 : nullptr;
 }
 
-/// One grouped call of all replicas.
+/// What the communicators of this process share if there are other processes.
+using Spanning = std::shared_ptr<plain::SpanningSum>;
+
+/// One grouped call of all replicas of this process.
 class NcclSum final : public SimMeeting {
 public:
-  explicit NcclSum(uint32_t replicas, uint64_t number)
-      : SimMeeting(replicas), parts(replicas), number_(number) {}
+  NcclSum(uint32_t replicas, uint64_t number, Spanning spanning)
+      : SimMeeting(replicas), parts(replicas), number_(number),
+        spanning_(std::move(spanning)) {}
 
-  std::vector<Parts> parts; // by rank
+  std::vector<Parts> parts; // by local rank
   uint32_t numOpened = 0;
 
 private:
@@ -84,6 +89,8 @@ private:
                     " of replica 0 has " + describe(parts[0]) +
                     ", that of replica " + std::to_string(r) + " has " +
                     describe(parts[r])};
+    if (spanning_)
+      return sumOverProcesses();
     std::vector<const void *> from(parts.size());
     std::vector<void *> to(parts.size());
     for (size_t i = 0; i < parts[0].size(); ++i) {
@@ -97,12 +104,43 @@ private:
     return {};
   }
 
-  uint64_t number_;
+  Status sumOverProcesses() {
+    const TypeInfo &type = *typeInfo(parts[0][0].type);
+    std::vector<uint64_t> elements;
+    for (const Part &part : parts[0]) {
+      if (part.type != parts[0][0].type)
+        return {SINTER_UNSUPPORTED,
+                "NCCL's stand-in sums one type at a time over processes"};
+      elements.push_back(part.count);
+    }
+    std::vector<std::vector<void *>> addresses(parts.size());
+    std::vector<void *const *> buffers;
+    for (size_t r = 0; r < parts.size(); ++r) {
+      for (const Part &part : parts[r])
+        addresses[r].push_back(const_cast<void *>(part.from));
+      for (const Part &part : parts[r])
+        addresses[r].push_back(part.to);
+      buffers.push_back(addresses[r].data());
+    }
+    spanning_->begin({type.dtype, elements}, static_cast<uint32_t>(type.bytes),
+                     std::move(buffers));
+    spanning_->stage(0, 1);
+    SINTER_RETURN_IF_ERROR(spanning_->exchangeParts());
+    spanning_->sum(0, 1);
+    SINTER_RETURN_IF_ERROR(spanning_->exchangeSums());
+    for (uint32_t r = 0; r < parts.size(); ++r)
+      spanning_->deliver(r);
+    return {};
+  }
+
+  const uint64_t number_;
+  const Spanning spanning_; // null: all replicas are in this process
 };
 
 /// The state that the communicators of a group share, guarded by the streams'
 /// lock.
 struct Group {
+  Spanning spanning;
   std::map<uint64_t, std::shared_ptr<NcclSum>> open; // by number
   std::string left;                                  // why no call can succeed
 };
@@ -112,8 +150,9 @@ struct Group {
 struct cuda::nccl::CommState {
   std::shared_ptr<rt::Rendezvous> meeting;
   std::shared_ptr<Group> group;
-  uint32_t rank = 0, replicas = 0;
-  uint64_t numCalls = 0; // opened so far
+  uint32_t rank = 0, replicas = 0; // of all processes
+  uint32_t local = 0, locals = 0;  // of this process
+  uint64_t numCalls = 0;           // opened so far
   /// Shared by the calls in recorded graphs; as many graphs use the
   /// communicator as there are other owners.
   std::shared_ptr<const char> graphs = std::make_shared<const char>();
@@ -128,27 +167,31 @@ std::shared_ptr<SimMeeting> openNext(Comm comm, const Parts &parts) {
   const uint64_t number = comm->numCalls++;
   std::shared_ptr<NcclSum> &known = comm->group->open[number];
   if (!known)
-    known = std::make_shared<NcclSum>(comm->replicas, number);
+    known =
+        std::make_shared<NcclSum>(comm->locals, number, comm->group->spanning);
   std::shared_ptr<NcclSum> sum = known;
-  sum->parts[comm->rank] = parts;
+  sum->parts[comm->local] = parts;
   if (!comm->group->left.empty())
     sum->end(Status::failed(comm->group->left));
-  if (++sum->numOpened == comm->replicas)
+  if (++sum->numOpened == comm->locals)
     comm->group->open.erase(number);
   return sum;
 }
 
 void leave(Comm comm) {
+  // Before the lock, which a sum over processes holds.
+  if (comm->group->spanning)
+    comm->group->spanning->group().exchange->abort();
   theStreams->locked([&] {
     Group &group = *comm->group;
     if (group.left.empty())
       group.left =
           "replica " + std::to_string(comm->rank) + " " + rt::leftGroupText;
     for (auto &[number, sum] : group.open)
-      if (!sum->streams[comm->rank])
+      if (!sum->streams[comm->local])
         sum->end(Status::failed(group.left));
   });
-  comm->meeting->leave(comm->rank);
+  comm->meeting->leave(comm->local);
 }
 
 /// The calls between this thread's groupStart and groupEnd.
@@ -187,19 +230,26 @@ int getUniqueId(nccl::UniqueId *id) {
 int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
   if (!comm || replicas < 1 || rank < 0 || rank >= replicas || !theStreams)
     return nccl::invalidArgument;
-  sinter_rank local;
-  std::memcpy(local.group, id.bytes, sizeof(local.group));
-  local.rank = static_cast<uint32_t>(rank);
-  local.replicas = static_cast<uint32_t>(replicas);
+  sinter_rank whole, local;
+  std::memcpy(whole.group, id.bytes, sizeof(whole.group));
+  whole.rank = static_cast<uint32_t>(rank);
+  whole.replicas = static_cast<uint32_t>(replicas);
+  const std::optional<rt::SpanningGroup> spanning =
+      rt::spanningGroup(whole.group);
+  local = spanning ? spanning->localRank(whole) : whole;
   auto meeting = rt::Rendezvous::join(local);
   if (!meeting.ok())
     return nccl::invalidUsage;
   auto *state = new nccl::CommState;
   state->meeting = std::move(*meeting);
-  state->rank = local.rank;
-  state->replicas = local.replicas;
-  // All replicas use the first replica's group.
+  state->rank = whole.rank;
+  state->replicas = whole.replicas;
+  state->local = local.rank;
+  state->locals = local.replicas;
+  // All replicas of a process use the first one's group.
   auto group = std::make_shared<Group>();
+  if (spanning && local.rank == 0)
+    group->spanning = std::make_shared<plain::SpanningSum>(*spanning);
   if (!state->meeting->meet(local.rank, &group).ok()) {
     delete state;
     return nccl::systemError;
@@ -210,6 +260,8 @@ int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
     delete state;
     return nccl::systemError;
   }
+  if (local.rank == 0)
+    rt::forgetSpanningGroup(whole.group);
   *comm = state;
   return nccl::success;
 }
@@ -271,7 +323,7 @@ int groupEnd() {
     return group.error;
   Comm comm = group.comm;
   Status queued =
-      theStreams->queue(group.stream, comm->rank,
+      theStreams->queue(group.stream, comm->local,
                         [comm, parts = std::move(group.parts),
                          use = comm->graphs] { return openNext(comm, parts); });
   return queued.ok() ? nccl::success : nccl::unhandledCudaError;
