@@ -200,27 +200,35 @@ void MeetingServer::admit(Member &member, const Message &message) {
     sendToAll({MessageKind::Joined, 0, "", ""});
 }
 
+/// Sends the value called `name`, which is dropped once all have got it.
+void MeetingServer::give(Member &member, const std::string &name) {
+  auto place = values_.find(name);
+  if (place == values_.end())
+    return;
+  send(member, {MessageKind::Value, 0, name, place->second.bytes});
+  if (++place->second.numGets == options_.world)
+    values_.erase(place);
+}
+
 void MeetingServer::handle(Member &member, Message message) {
   switch (message.kind) {
   case MessageKind::Put: {
     auto [place, isNew] =
-        values_.emplace(message.name, std::move(message.bytes));
+        values_.emplace(message.name, Value{std::move(message.bytes)});
     if (!isNew)
       return endJob(SINTER_FAILED,
                     nameOf(member) + " has put '" + message.name + "' twice");
     for (Member &other : members_)
-      if (std::erase(other.waitsFor, place->first))
-        send(other, {MessageKind::Value, 0, place->first, place->second});
+      if (std::erase(other.waitsFor, message.name))
+        give(other, message.name);
     return;
   }
-  case MessageKind::Get: {
-    auto place = values_.find(message.name);
-    if (place == values_.end())
-      member.waitsFor.push_back(message.name);
+  case MessageKind::Get:
+    if (values_.contains(message.name))
+      give(member, message.name);
     else
-      send(member, {MessageKind::Value, 0, place->first, place->second});
+      member.waitsFor.push_back(message.name);
     return;
-  }
   case MessageKind::Alive:
     return;
   case MessageKind::Leave:

@@ -64,6 +64,7 @@ private:
   void read(Member &member);
   void admit(Member &member, const Message &message);
   void handle(Member &member, Message message);
+  void give(Member &member, const std::string &name);
   void checkTime();
   void endJob(sinter_status code, const std::string &why);
   void send(Member &member, const Message &message);
@@ -76,7 +77,11 @@ private:
   Listener listener_;
   const Options options_;
   std::list<Member> members_;
-  std::map<std::string, std::string> values_;
+  struct Value {
+    std::string bytes;
+    uint32_t numGets = 0;
+  };
+  std::map<std::string, Value> values_;
   uint32_t numJoined_ = 0;
   bool hasEnded_ = false;
   Status end_;

@@ -177,17 +177,17 @@ private:
     ranks.source =
         (isByFlags ? "the command line" : std::string(launcher_->name)) + " (" +
         (*rank)->name + ", " + (*world)->name + ")";
-    if (!launcher_)
-      return {};
-    ranks.job = get(launcher_->job);
-    if (std::string text = get(launcher_->localRank); !text.empty()) {
-      Result<int64_t> local = parse(launcher_->localRank, text);
-      SINTER_RETURN_IF_ERROR(local.status());
-      if (*local < 0 || *local > ranks.rank)
-        return Status::invalid(std::string(launcher_->localRank) + "=" + text +
+    if (launcher_)
+      ranks.job = get(launcher_->job);
+    const char *local = launcher_ ? launcher_->localRank : "LOCAL_RANK";
+    if (std::string text = get(local); !text.empty()) {
+      Result<int64_t> value = parse(local, text);
+      SINTER_RETURN_IF_ERROR(value.status());
+      if (*value < 0 || *value > ranks.rank)
+        return Status::invalid(std::string(local) + "=" + text +
                                ": contradicts " + (*rank)->name + "=" +
                                std::to_string(ranks.rank));
-      ranks.localRank = static_cast<uint32_t>(*local);
+      ranks.localRank = static_cast<uint32_t>(*value);
     }
     return {};
   }

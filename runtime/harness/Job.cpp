@@ -6,12 +6,15 @@
 
 #include "runtime/harness/Job.h"
 
+#include "runtime/base/ThreadPool.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/harness/Replicas.h"
 #include "runtime/harness/Signals.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <sched.h>
+#include <unistd.h>
 
 using namespace sinter::rt;
 
@@ -49,6 +52,23 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
     return joined.status();
   job->meeting_ = std::move(*joined);
   return job;
+}
+
+Result<int32_t> Job::ownThreads() {
+  char host[256] = {};
+  (void)::gethostname(host, sizeof(host) - 1);
+  std::string place = host;
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (::sched_getaffinity(0, sizeof(usable), &usable) == 0)
+    place.append(reinterpret_cast<const char *>(&usable), sizeof(usable));
+  Result<std::vector<std::string>> places =
+      meeting_->gather("processors", place);
+  if (!places.ok())
+    return places.status();
+  const auto sharing = std::count(places->begin(), places->end(), place);
+  return static_cast<int32_t>(
+      std::max<int64_t>(1, availableCpus() / std::max<int64_t>(1, sharing)));
 }
 
 /// Facts as one text; names and values have no line ends.

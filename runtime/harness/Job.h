@@ -40,6 +40,10 @@ public:
   uint32_t replicas() const { return localReplicas_ * ranks_.world; }
   /// The process's number among those of its host.
   uint32_t localRank() const { return ranks_.localRank; }
+  uint32_t processes() const { return ranks_.world; }
+  /// How many threads each replica has if nobody says: the processors that
+  /// this process may use, divided by the processes that may use the same.
+  Result<int32_t> ownThreads();
   GroupRequest group() const {
     return {meeting_.get(), firstReplica(), localReplicas()};
   }

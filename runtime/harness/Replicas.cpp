@@ -244,7 +244,9 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
 }
 
 std::string Replicas::workers() const {
-  std::string text;
+  std::string text = job_->spansProcesses()
+                         ? std::to_string(job_->processes()) + " processes of "
+                         : "";
   for (size_t i = 0; i < replicas_.size(); ++i)
     text += (i == 0                      ? ""
              : i + 1 == replicas_.size() ? " and "

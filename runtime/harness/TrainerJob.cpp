@@ -28,6 +28,11 @@ Status Trainer::joinJob() {
                                            ? "--verify-resume"
                                            : "--check-nonfinite=step and =op") +
                            ": cannot be combined with several processes yet");
+  Result<int32_t> threads = job_->ownThreads();
+  if (!threads.ok())
+    return threads.status();
+  if (options_.threads == 0)
+    options_.threads = *threads;
   if (job_->isLeader())
     return {};
   options_.quiet = true;

@@ -265,8 +265,10 @@ Status Trainer::saveSound(const Status &failure) {
 
 /// After the last step or an interruption: saves, and says what was done.
 Status Trainer::finish() {
-  bool interrupted = isStopped() && (step_ < totalSteps_ ||
-                                     (evalData_ && !evaluated_ && step_ > 0));
+  // After the last step, rank 0 may be interrupted in the evaluation.
+  const bool isAsked = isStopped() || (job_->isLeader() && stopRequested());
+  const bool interrupted = isAsked && (step_ < totalSteps_ ||
+                                       (evalData_ && !evaluated_ && step_ > 0));
   if (store_ || options_.checkNonfinite != TrainerOptions::NonFinite::Off)
     SINTER_RETURN_IF_ERROR(checkStates());
   SINTER_RETURN_IF_ERROR(checkData());

@@ -146,6 +146,7 @@ TEST_CASE("ranks: flags", "[ranks]") {
   CHECK(ranks->localRank == 1);
   CHECK(ranks->leaderHost == "::1");
   CHECK(ranks->source == "the command line (--rank, --world)");
+  CHECK(find({{"LOCAL_RANK", "0"}}, flags)->localRank == 0);
   CHECK(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, flags) ==
         "--rank=1 contradicts RANK=0");
   for (const char *leader : {"host", ":1", "host:", "host:0", "host:70000"}) {
