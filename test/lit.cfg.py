@@ -84,6 +84,9 @@ if config.sinter_asan:
     config.available_features.add("asan")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
+hosts = os.path.join(config.test_source_root, "e2e/replicas/hosts.py")
+if subprocess.run([sys.executable, hosts, "--check"], capture_output=True).returncode == 0:
+    config.available_features.add("network-namespaces")
 if shutil.which("mpirun"):
     config.available_features.add("mpirun")
 if os.environ.get("SINTER_NVDISASM") or shutil.which("nvdisasm"):
