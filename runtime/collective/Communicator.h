@@ -41,12 +41,20 @@ public:
   uint32_t replicas() const { return replicas_; }
 
   /// Sums into buffers[n + i], n = elements.size(), what all replicas have in
-  /// buffers[i]; both may be the same address. The sum is queued on `stream`,
-  /// or done when this returns if streams mean nothing; the spans and `buffers`
-  /// must stay in place until the stream is synchronised. Allocates nothing
-  /// that a recorded graph could not.
+  /// buffers[i]; both may be the same address. The sum is queued on `stream`;
+  /// if streams mean nothing, it is done, at the latest, when await() returns.
+  /// The spans and `buffers` must stay in place until the stream is
+  /// synchronised. Allocates nothing that a recorded graph could not.
   virtual Status allReduce(Stream &stream, const Reduction &reduction,
                            void *const *buffers) = 0;
+
+  /// How many sums were begun.
+  virtual uint64_t numSums() const { return 0; }
+  /// If streams mean nothing: waits until the first `number` sums are done.
+  virtual Status await(uint64_t number) {
+    (void)number;
+    return {};
+  }
 
   /// Aborts the group for good, from any thread: sums in flight end soon, and
   /// calls fail with leftGroupText, for this replica and for those that wait

@@ -163,6 +163,7 @@ private:
     uint32_t dtype;
     std::vector<uint64_t> elements;
     std::unique_ptr<Event> ready, done;
+    uint64_t number = 0; // of the sum in this run, for Communicator::await
   };
 
   Status prepareSummation(const sinter_command &command, Place &place,

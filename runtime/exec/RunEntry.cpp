@@ -27,6 +27,7 @@ Status Executor::sum(const Step &step, Stream &stream, void *const *buffers) {
   SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
   SINTER_RETURN_IF_ERROR(place.group->allReduce(
       *place.collectives, {what.dtype, what.elements}, buffers));
+  what.number = place.group->numSums();
   return place.device->record(*what.done, *place.collectives);
 }
 
@@ -69,8 +70,12 @@ Status Executor::runStep(const Step &step, Stream &stream, uint32_t slot) {
                        buffers);
   case SINTER_CMD_ALL_REDUCE:
     return sum(step, stream, buffers);
-  case SINTER_CMD_AWAIT:
-    return device.wait(stream, *reductions_[step.reduction].done);
+  case SINTER_CMD_AWAIT: {
+    const Summation &what = reductions_[step.reduction];
+    if (step.place->group)
+      SINTER_RETURN_IF_ERROR(step.place->group->await(what.number));
+    return device.wait(stream, *what.done);
+  }
   case SINTER_CMD_COPY:
     return runCopy(step, buffers[1], buffers[0]);
   case SINTER_CMD_RECORD: {

@@ -12,6 +12,7 @@
 #include "runtime/harness/Signals.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <sched.h>
 #include <unistd.h>
@@ -30,6 +31,13 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   });
   if (!ranks.ok())
     return ranks.status();
+  if (const char *tasks = std::getenv("SLURM_NTASKS");
+      ranks->source.empty() && replicas > 1 && tasks &&
+      std::string(tasks) != "1")
+    std::fprintf(stderr,
+                 "note: Slurm's job has %s tasks, this is one process: srun "
+                 "starts several\n",
+                 tasks);
   auto job = std::make_unique<Job>();
   job->ranks_ = *ranks;
   if (replicas % ranks->world != 0)

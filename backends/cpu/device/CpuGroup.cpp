@@ -12,10 +12,15 @@
 #include "backends/cpu/device/CpuGroup.h"
 #include "backends/common/device/ReplicaSum.h"
 #include "backends/common/device/SpanningSum.h"
+#include "runtime/base/BlockSignals.h"
 #include "runtime/collective/Rendezvous.h"
 
 #include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 using namespace sinter;
 using namespace sinter::rt;
@@ -117,14 +122,27 @@ struct SharedSum {
   Status status; // of the first replica's exchange
 };
 
+/// Sums on a thread of its own, while the replica computes what comes before
+/// the sum is needed: other processes may be late.
 class JobGroup final : public ThreadGroup {
 public:
   JobGroup(const sinter_rank &rank, const sinter_rank &local,
            std::shared_ptr<Rendezvous> meeting,
            std::shared_ptr<SharedSum> shared)
       : ThreadGroup(rank, local, std::move(meeting)),
-        shared_(std::move(shared)), sum_(shared_->sum) {}
-  ~JobGroup() override { sum_.group().exchange->abort(); }
+        shared_(std::move(shared)), sum_(shared_->sum) {
+    BlockSignals blocked;
+    thread_ = std::thread([this] { sumQueued(); });
+  }
+  ~JobGroup() override {
+    abort();
+    {
+      std::lock_guard lock(mutex_);
+      isLeaving_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
 
   void abort() override {
     sum_.group().exchange->abort();
@@ -133,6 +151,56 @@ public:
 
   Status allReduce(Stream &, const Reduction &reduction,
                    void *const *buffers) override {
+    {
+      std::lock_guard lock(mutex_);
+      SINTER_RETURN_IF_ERROR(failure_);
+      queue_[begun_ % queue_.size()] = {reduction, buffers};
+      ++begun_;
+    }
+    changed_.notify_all();
+    // Few messages are ever under way.
+    return begun_ - done() < queue_.size() ? Status() : await(begun_);
+  }
+
+  uint64_t numSums() const override { return begun_; }
+  Status await(uint64_t number) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= number || !failure_.ok(); });
+    return failure_;
+  }
+
+private:
+  struct Queued {
+    Reduction reduction;
+    void *const *buffers;
+  };
+
+  uint64_t done() {
+    std::lock_guard lock(mutex_);
+    return done_;
+  }
+
+  void sumQueued() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return done_ < begun_ || isLeaving_; });
+      if (isLeaving_)
+        return;
+      const Queued next = queue_[done_ % queue_.size()];
+      lock.unlock();
+      Status status = sum(next.reduction, next.buffers);
+      lock.lock();
+      if (!status.ok()) {
+        failure_ = std::move(status);
+        changed_.notify_all();
+        return;
+      }
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  Status sum(const Reduction &reduction, void *const *buffers) {
     const Offer mine{&reduction, buffers};
     SINTER_RETURN_IF_ERROR(meet(mine));
     SINTER_RETURN_IF_ERROR(checkSame());
@@ -159,7 +227,6 @@ public:
     return {};
   }
 
-private:
   /// The first replica calls `function`; the others wait for it.
   template <typename Function>
   Status first(const Offer &mine, Function function) {
@@ -192,6 +259,15 @@ private:
 
   std::shared_ptr<SharedSum> shared_;
   plain::SpanningSum &sum_;
+
+  uint64_t begun_ = 0; // of the thread that calls allReduce()
+  std::mutex mutex_;   // guards what follows
+  std::condition_variable changed_;
+  std::array<Queued, 64> queue_ = {}; // a ring; sum n is at n % size
+  uint64_t done_ = 0;
+  Status failure_; // of the first sum that failed
+  bool isLeaving_ = false;
+  std::thread thread_;
 };
 
 Result<std::unique_ptr<Communicator>> joinJob(const sinter_rank &rank,
