@@ -126,9 +126,11 @@ Status Meeting::send(const Message &message) {
 
 void Meeting::listen() {
   Clock::time_point heard = Clock::now(), beat = heard;
+  PauseWatch watch;
   while (!isLeaving_) {
     pollfd one = {wire_.fd(), POLLIN, 0};
     (void)::poll(&one, 1, 100);
+    heard += watch.pause();
     const Clock::time_point now = Clock::now();
     if (one.revents) {
       Status read = wire_.readAvailable();

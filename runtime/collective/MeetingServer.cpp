@@ -157,15 +157,19 @@ void MeetingServer::read(Member &member) {
     else
       admit(member, *message);
   }
-  if (status.ok())
-    return;
+  if (!status.ok())
+    lose(member, "has ended: " + status.message());
+}
+
+/// Closes the connection. Of a process that the others still need, that ends
+/// the job.
+void MeetingServer::lose(Member &member, const std::string &why) {
   member.wire.close();
   if (!member.rank || member.isGone)
     return;
   member.isGone = true;
   if (!member.hasLeft)
-    endJob(SINTER_INTERRUPTED,
-           nameOf(member) + " has ended: " + status.message());
+    endJob(SINTER_INTERRUPTED, nameOf(member) + " " + why);
 }
 
 void MeetingServer::admit(Member &member, const Message &message) {
@@ -176,8 +180,10 @@ void MeetingServer::admit(Member &member, const Message &message) {
   Result<JoinRequest> request = JoinRequest::read(message);
   if (!request.ok())
     return refuse(request.status().message());
-  if (!isSameToken(request->token, options_.token))
+  if (!isSameToken(request->token, options_.token)) {
+    refused_ = member.address;
     return refuse("the token is another one (SINTER_TOKEN, or the job's name)");
+  }
   if (hasEnded_)
     return refuse(end_.message());
   std::string wrong;
@@ -271,6 +277,10 @@ std::string MeetingServer::missingText() {
 }
 
 void MeetingServer::checkTime() {
+  const Clock::duration pause = watch_.pause();
+  started_ += pause;
+  for (Member &member : members_)
+    member.heard += pause;
   const Clock::time_point now = Clock::now();
   for (Member &member : members_)
     if (!member.rank && now - member.heard > joinPatience)
@@ -281,7 +291,11 @@ void MeetingServer::checkTime() {
       now - started_ > milliseconds(options_.joinTimeoutMs))
     return endJob(SINTER_INTERRUPTED,
                   missingText() + " did not join within " +
-                      std::to_string(options_.joinTimeoutMs / 1000) + " s");
+                      std::to_string(options_.joinTimeoutMs / 1000) + " s" +
+                      (refused_.empty() ? ""
+                                        : "; " + refused_ +
+                                              " was refused, because its "
+                                              "token is another one"));
   for (const Member &member : members_)
     if (member.rank && !member.hasLeft && !member.isGone &&
         now - member.heard > milliseconds(options_.aliveTimeoutMs))
@@ -307,15 +321,8 @@ void MeetingServer::endJob(sinter_status code, const std::string &why) {
 void MeetingServer::send(Member &member, const Message &message) {
   if (!member.wire.isOpen())
     return;
-  if (member.wire.send(message, sendTimeoutMs).ok())
-    return;
-  member.wire.close();
-  if (!member.rank || member.isGone)
-    return;
-  member.isGone = true;
-  if (!member.hasLeft)
-    endJob(SINTER_INTERRUPTED,
-           nameOf(member) + " does not read what is sent to it");
+  if (!member.wire.send(message, sendTimeoutMs).ok())
+    lose(member, "does not read what is sent to it");
 }
 
 void MeetingServer::sendToAll(const Message &message) {

@@ -65,6 +65,7 @@ private:
   void admit(Member &member, const Message &message);
   void handle(Member &member, Message message);
   void give(Member &member, const std::string &name);
+  void lose(Member &member, const std::string &why);
   void checkTime();
   void endJob(sinter_status code, const std::string &why);
   void send(Member &member, const Message &message);
@@ -86,6 +87,8 @@ private:
   bool hasEnded_ = false;
   Status end_;
   Clock::time_point started_ = Clock::now(), beat_ = started_, ended_;
+  PauseWatch watch_;
+  std::string refused_; // the address of a process with another token
   std::atomic<bool> isLeaving_{false};
   std::thread thread_;
 };

@@ -280,6 +280,14 @@ std::optional<Wire> Listener::accept() {
   }
 }
 
+Clock::duration PauseWatch::pause() {
+  constexpr std::chrono::milliseconds usual(500);
+  const Clock::time_point now = Clock::now();
+  const Clock::duration since = now - last_;
+  last_ = now;
+  return since > usual ? since : Clock::duration::zero();
+}
+
 Result<Wire> sinter::rt::connectTo(const std::string &host, uint16_t port,
                                    int64_t timeoutMs) {
   const Clock::time_point until = inMs(timeoutMs);

@@ -12,6 +12,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -102,6 +103,19 @@ private:
       : socket_(std::move(socket)), port_(port) {}
   Wire socket_;
   uint16_t port_;
+};
+
+/// Notices that this process was stopped or did not get the processor: what it
+/// did not hear meanwhile was not the others' fault.
+class PauseWatch {
+public:
+  /// Call at least each 100 ms. How long the process was paused since the last
+  /// call; zero if it was not.
+  std::chrono::steady_clock::duration pause();
+
+private:
+  std::chrono::steady_clock::time_point last_ =
+      std::chrono::steady_clock::now();
 };
 
 /// Connects, again and again until `timeoutMs` have passed: the other side may

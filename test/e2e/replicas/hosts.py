@@ -9,7 +9,6 @@ hosts.py --check: exits 0 if this machine lets us make namespaces (root, iproute
 import os
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 import processes
@@ -67,8 +66,9 @@ def test(trainer, folder, options):
     expect(processes.finish([leader]), (75,), "interrupted while rank 0 was waiting")
     print("another token: refused")
 
-    both = start(trainer, [*options, "--steps=100000000", "--comm-timeout=2s"])
-    time.sleep(1)
+    log = two + ".json"
+    both = start(trainer, [*options, "--steps=100000000", "--comm-timeout=4s", "--log-json=" + log])
+    processes.awaitSteps(log)
     ip("-n", list(HOSTS)[1], "link", "set", LINKS[1], "down")
     expect(processes.finish(both), (75, 75), "rank 1 (10.98.77.2", "rank 0 (10.98.77.1")
     print("the link is cut: both end")
