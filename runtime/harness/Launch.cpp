@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -28,6 +29,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace sinter::rt;
 
@@ -40,6 +42,7 @@ struct Place {
 
 struct Child {
   pid_t pid = -1;
+  int input = -1; // of a process on another host: signals are written to it
   int status = 0;
   bool isRunning = false;
 };
@@ -187,12 +190,15 @@ private:
     char folder[4096];
     std::string line = "cd " +
                        quoted(::getcwd(folder, sizeof(folder)) ? folder : "/") +
-                       " && exec env SINTER_TOKEN=" + quoted(token_) +
+                       " && exec 3<&0 && { env SINTER_TOKEN=" + quoted(token_) +
                        " LOCAL_RANK=" + std::to_string(localRank(rank));
     for (const std::string &word : words)
       line += " " + quoted(word);
-    // With a terminal, the processes get SIGHUP when ssh ends; without it,
-    // nothing ends them but the job itself.
+    // ssh passes no signals on. Their names come by the standard input, whose
+    // end means that this process or the connection is gone.
+    line += " & pid=$!; (while read name; do kill -s $name $pid; done; "
+            "kill -s TERM $pid) <&3 >/dev/null 2>&1 & reader=$!; "
+            "wait $pid; code=$?; kill $reader 2>/dev/null; exit $code; }";
     return {"ssh", "-o", "BatchMode=yes", host, line};
   }
 
@@ -213,7 +219,10 @@ private:
       for (std::string &word : words)
         argv.push_back(word.data());
       argv.push_back(nullptr);
-      const pid_t pid = ::fork();
+      int pipe[2] = {-1, -1};
+      const bool isRemote = !places_[rank].host.empty();
+      const bool hasPipe = !isRemote || ::pipe2(pipe, O_CLOEXEC) == 0;
+      const pid_t pid = hasPipe ? ::fork() : -1;
       if (pid < 0) {
         const Status status =
             Status::ofSystem(SINTER_FAILED,
@@ -226,6 +235,8 @@ private:
       }
       if (pid == 0) {
         ::setenv("SINTER_TOKEN", token_.c_str(), 1);
+        if (isRemote)
+          ::dup2(pipe[0], STDIN_FILENO);
         for (int number : {SIGHUP, SIGPIPE, SIGXFSZ})
           std::signal(number, SIG_DFL);
         ::execvp(argv.front(), argv.data());
@@ -233,6 +244,9 @@ private:
                      std::strerror(errno));
         ::_exit(127);
       }
+      if (isRemote)
+        ::close(pipe[0]);
+      children_[rank].input = pipe[1];
       children_[rank].pid = pid;
       children_[rank].isRunning = true;
     }
@@ -240,9 +254,17 @@ private:
   }
 
   void signalAll(int number) {
-    for (const Child &child : children_)
-      if (child.isRunning)
+    for (const Child &child : children_) {
+      if (!child.isRunning)
+        continue;
+      const std::string_view line = number == SIGTERM   ? "TERM\n"
+                                    : number == SIGUSR1 ? "USR1\n"
+                                                        : "";
+      if (child.input < 0 || line.empty())
         ::kill(child.pid, number);
+      else
+        (void)!::write(child.input, line.data(), line.size());
+    }
   }
 
   void waitForAll() {
@@ -256,6 +278,8 @@ private:
             ::waitpid(child.pid, &child.status, WNOHANG) != child.pid)
           continue;
         child.isRunning = false;
+        if (child.input >= 0)
+          ::close(std::exchange(child.input, -1));
         if (child.status != 0 && !end)
           end = Clock::now() + patience;
       }
@@ -278,9 +302,20 @@ private:
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       const int status = children_[rank].status;
       const std::string self = "rank " + std::to_string(rank);
-      if (WIFSIGNALED(status)) {
-        lost = Status(SINTER_INTERRUPTED, self + " was ended by signal " +
-                                              std::to_string(WTERMSIG(status)));
+      // A shell tells of a signal by 128 and its number, ssh of itself by 255.
+      constexpr int bySignal = 128, bySsh = 255;
+      const std::string &host = places_[rank].host;
+      const int signal = WIFSIGNALED(status) ? WTERMSIG(status)
+                         : !host.empty() && WEXITSTATUS(status) > bySignal &&
+                                 WEXITSTATUS(status) < bySsh
+                             ? WEXITSTATUS(status) - bySignal
+                             : 0;
+      if (signal) {
+        lost = Status(SINTER_INTERRUPTED,
+                      self + " was ended by signal " + std::to_string(signal));
+      } else if (!host.empty() && WEXITSTATUS(status) == bySsh) {
+        lost = Status(SINTER_INTERRUPTED,
+                      self + ": the connection to " + host + " failed");
       } else if (const int code = WEXITSTATUS(status);
                  code == SINTER_DEVICE_FAILED) {
         lost = Status(SINTER_DEVICE_FAILED, self + "'s device failed");

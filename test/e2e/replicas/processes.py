@@ -10,6 +10,8 @@ processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
 processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
     the same with `TRAINER launch`, which restarts the others after one kill.
+processes.py terminate TRAINER FOLDER -- OPTIONS...
+    starts `TRAINER OPTIONS...` for very many steps and sends it SIGTERM once steps are made.
 processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--signal=RANK:NAME] -- OPTIONS...
     runs once and prints what the processes print; EXPECTED are the exit codes ("0" of all, or one
     for each). --each gives one process another option. --stop stops a process once steps are made;
@@ -185,6 +187,17 @@ def launch(trainer, folder, world, steps, options):
     print("launch: the same bytes")
 
 
+def terminate(trainer, folder, options):
+    log = os.path.join(folder, "terminated.json")
+    process = subprocess.Popen([trainer, *options, "--steps=100000000", "--log-json=" + log,
+                                "--out=" + os.path.join(folder, "terminated")],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    awaitSteps(log)
+    process.terminate()
+    [(code, text)] = finish([process])
+    print(f"{text}launch: exit code {code}")
+
+
 def run(trainer, world, expected, arguments):
     split = arguments.index("--")
     flags, options = arguments[:split], arguments[split + 1:]
@@ -231,6 +244,8 @@ def main():
     if command == "same":
         folder, worlds = rest[:split]
         return same(trainer, folder, worlds, rest[split + 1:])
+    if command == "terminate":
+        return terminate(trainer, rest[0], rest[split + 1:])
     if command == "launch":
         folder, world, steps = rest[:split]
         return launch(trainer, folder, int(world), int(steps), rest[split + 1:])
