@@ -202,8 +202,12 @@ void MeetingServer::admit(Member &member, const Message &message) {
     return endJob(SINTER_FAILED, wrong);
   }
   member.rank = request->rank;
-  if (++numJoined_ == options_.world)
-    sendToAll({MessageKind::Joined, 0, "", ""});
+  if (++numJoined_ < options_.world)
+    return;
+  // From now on, all say that they are alive.
+  for (Member &each : members_)
+    each.heard = Clock::now();
+  sendToAll({MessageKind::Joined, 0, "", ""});
 }
 
 /// Sends the value called `name`, which is dropped once all have got it.
@@ -297,7 +301,8 @@ void MeetingServer::checkTime() {
                                               " was refused, because its "
                                               "token is another one"));
   for (const Member &member : members_)
-    if (member.rank && !member.hasLeft && !member.isGone &&
+    if (numJoined_ == options_.world && member.rank && !member.hasLeft &&
+        !member.isGone &&
         now - member.heard > milliseconds(options_.aliveTimeoutMs))
       return endJob(SINTER_INTERRUPTED,
                     nameOf(member) + " has sent nothing for " +

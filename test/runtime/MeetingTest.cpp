@@ -158,6 +158,27 @@ TEST_CASE("meeting: who does not come is named", "[meeting]") {
   }
 }
 
+TEST_CASE("meeting: who waits for a late process need not say that it is alive",
+          "[meeting]") {
+  Meeting::Options options;
+  options.joinTimeoutMs = 20000;
+  options.aliveTimeoutMs = 2000;
+  const uint16_t port = freePort();
+  std::vector<Status> results(3);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      if (rank == 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+      auto joined = Meeting::join(rankOf(rank, 3, port), options);
+      results[rank] =
+          joined.ok() ? (*joined)->gather("all", "").status() : joined.status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  checkAllOk(results);
+}
+
 TEST_CASE("meeting: waiting can be interrupted", "[meeting]") {
   Meeting::Options options;
   options.isInterrupted = [] { return true; };
