@@ -127,6 +127,9 @@ Status Meeting::send(const Message &message) {
 void Meeting::listen() {
   Clock::time_point heard = Clock::now(), beat = heard;
   PauseWatch watch;
+  // connect() may have read more than it waited for.
+  while (std::optional<Message> message = wire_.take())
+    accept(std::move(*message));
   while (!isLeaving_) {
     pollfd one = {wire_.fd(), POLLIN, 0};
     (void)::poll(&one, 1, 100);
