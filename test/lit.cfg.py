@@ -87,7 +87,9 @@ if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
 hosts = os.path.join(config.test_source_root, "e2e/replicas/hosts.py")
 if subprocess.run([sys.executable, hosts, "--check"], capture_output=True).returncode == 0:
     config.available_features.add("network-namespaces")
-if shutil.which("mpirun"):
+if shutil.which("mpirun") and subprocess.run(
+        ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "true"],
+        capture_output=True).returncode == 0:
     config.available_features.add("mpirun")
 if os.environ.get("SINTER_NVDISASM") or shutil.which("nvdisasm"):
     config.available_features.add("nvdisasm")
