@@ -163,10 +163,9 @@ void Meeting::accept(Message message) {
   }
   case MessageKind::Allow: {
     std::lock_guard lock(mutex_);
-    permissions_.push_back({message.number, message.name == "save" ? Order::Save
-                                            : message.name == "stop"
-                                                ? Order::Stop
-                                                : Order::None});
+    permissions_.push_back(
+        {message.number,
+         static_cast<Order>(message.bytes.empty() ? 0 : message.bytes[0])});
     break;
   }
   case MessageKind::Ask:
@@ -272,22 +271,10 @@ void Meeting::fail(const std::string &why) {
   endWith(Status::failed("rank " + std::to_string(rank()) + ": " + why));
 }
 
-static const char *wordOf(Order order) {
-  switch (order) {
-  case Order::None:
-    return "";
-  case Order::Save:
-    return "save";
-  case Order::Stop:
-    return "stop";
-  }
-  return "";
-}
-
 Status Meeting::allow(const Permission &permission) {
   SINTER_RETURN_IF_ERROR(status());
-  return send(
-      {MessageKind::Allow, permission.step, wordOf(permission.order), ""});
+  return send({MessageKind::Allow, permission.step, "",
+               std::string(1, static_cast<char>(permission.order))});
 }
 
 Result<Permission> Meeting::awaitPermission(int64_t step) {

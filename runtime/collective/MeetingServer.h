@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A thread of rank 0 that keeps what processes leave for each other, passes on
-// rank 0's word, and watches that all are alive. Nobody is trusted before it
-// has joined: its message is short, and it has to have the job's token.
+// A thread of rank 0 that stores what processes leave for each other, forwards
+// the messages of rank 0, and checks that all processes are alive. A connection
+// is not trusted until it has joined: its first message is short and has the
+// job's token.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_COLLECTIVE_MEETINGSERVER_H

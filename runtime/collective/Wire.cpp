@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fcntl.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -56,11 +55,15 @@ Status ofErrno(const std::string &what) {
                           errno);
 }
 
-std::string textOf(const sockaddr_storage &address, socklen_t length,
-                   bool withPort) {
+/// The address of one side of a connection.
+std::string addressOf(int (*side)(int, sockaddr *, socklen_t *), int fd,
+                      bool withPort) {
+  sockaddr_storage address = {};
+  auto *any = reinterpret_cast<sockaddr *>(&address);
+  socklen_t length = sizeof(address);
   char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (::getnameinfo(reinterpret_cast<const sockaddr *>(&address), length, host,
-                    sizeof(host), port, sizeof(port),
+  if (side(fd, any, &length) != 0 ||
+      ::getnameinfo(any, length, host, sizeof(host), port, sizeof(port),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return "an unknown address";
   return withPort ? std::string(host) + ":" + port : host;
@@ -152,14 +155,17 @@ Status Wire::send(const Message &message, int64_t timeoutMs) const {
 }
 
 Status Wire::readAvailable(uint32_t mostBytes) {
+  read_.erase(0, taken_);
+  taken_ = 0;
   char block[16384];
-  while (true) {
+  // More than a message is left to the system, so that nobody fills our memory.
+  while (read_.size() <= sizeof(Header) + mostBytes) {
     const ssize_t count = ::recv(fd_, block, sizeof(block), MSG_DONTWAIT);
     if (count > 0) {
       read_.append(block, static_cast<size_t>(count));
       Header header;
-      if (read_.size() - taken_ >= sizeof(header)) {
-        std::memcpy(&header, read_.data() + taken_, sizeof(header));
+      if (read_.size() >= sizeof(header)) {
+        std::memcpy(&header, read_.data(), sizeof(header));
         if (uint64_t(header.nameBytes) + header.bytes > mostBytes)
           return Status::failed("what arrived is not a message of this job");
       }
@@ -173,6 +179,7 @@ Status Wire::readAvailable(uint32_t mostBytes) {
     return errno == EAGAIN || errno == EWOULDBLOCK ? Status()
                                                    : ofErrno("receiving");
   }
+  return {};
 }
 
 std::optional<Message> Wire::take() {
@@ -192,10 +199,6 @@ std::optional<Message> Wire::take() {
   message.name.assign(at, header.nameBytes);
   message.bytes.assign(at + header.nameBytes, header.bytes);
   taken_ += length;
-  if (taken_ == read_.size()) {
-    read_.clear();
-    taken_ = 0;
-  }
   return message;
 }
 
@@ -215,19 +218,11 @@ Result<std::optional<Message>> Wire::receive(int64_t timeoutMs) {
 }
 
 std::string Wire::peer() const {
-  sockaddr_storage address = {};
-  socklen_t length = sizeof(address);
-  if (::getpeername(fd_, reinterpret_cast<sockaddr *>(&address), &length) != 0)
-    return "an unknown address";
-  return textOf(address, length, /*withPort=*/true);
+  return addressOf(::getpeername, fd_, /*withPort=*/true);
 }
 
 std::string Wire::localHost() const {
-  sockaddr_storage address = {};
-  socklen_t length = sizeof(address);
-  if (::getsockname(fd_, reinterpret_cast<sockaddr *>(&address), &length) != 0)
-    return "";
-  return textOf(address, length, /*withPort=*/false);
+  return addressOf(::getsockname, fd_, /*withPort=*/false);
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,8 +37,8 @@ enum class MessageKind : uint32_t {
   // Both ways: something arrives at least each second.
   Alive, // number: step
   // From rank 0 to all others, and from them to rank 0.
-  Allow, // Meeting::allow
-  Ask,   // Meeting::ask
+  Allow, // Meeting::allow; number: step; bytes: the order, one byte
+  Ask,   // Meeting::ask; number: the order
 };
 
 struct Message {

@@ -41,8 +41,9 @@ public:
   /// The process's number among those of its host.
   uint32_t localRank() const { return ranks_.localRank; }
   uint32_t processes() const { return ranks_.world; }
-  /// How many threads each replica has if nobody says: the processors that
-  /// this process may use, divided by the processes that may use the same.
+  /// The number of threads of each replica without --threads: the processors
+  /// that this process may use, divided by the number of processes that may use
+  /// the same ones.
   Result<int32_t> ownThreads();
   GroupRequest group() const {
     return {meeting_.get(), firstReplica(), localReplicas()};

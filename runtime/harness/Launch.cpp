@@ -9,7 +9,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/File.h"
 #include "runtime/collective/Wire.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
@@ -35,11 +34,6 @@ using namespace sinter::rt;
 
 namespace {
 
-/// Where a process runs.
-struct Place {
-  std::string host; // "": here
-};
-
 struct Child {
   pid_t pid = -1;
   int input = -1; // of a process on another host: signals are written to it
@@ -60,12 +54,12 @@ std::string quoted(const std::string &text) {
 
 /// One host a line, "HOST" or "HOST slots=N"; '#' begins a comment. A host
 /// appears once for each of its slots.
-Result<std::vector<Place>> readHosts(const std::string &path) {
+Result<std::vector<std::string>> readHosts(const std::string &path) {
   std::ifstream file(path);
   if (!file)
     return Status::ofSystem(SINTER_INVALID, path + ": " + std::strerror(errno),
                             errno);
-  std::vector<Place> places;
+  std::vector<std::string> hosts;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
@@ -89,11 +83,11 @@ Result<std::vector<Place>> readHosts(const std::string &path) {
     if (host.front() == '-')
       return Status::invalid(path + ":" + std::to_string(number) +
                              ": a host does not begin with '-'");
-    places.insert(places.end(), static_cast<size_t>(count), {host});
+    hosts.insert(hosts.end(), static_cast<size_t>(count), host);
   }
-  if (places.empty())
+  if (hosts.empty())
     return Status::invalid(path + ": has no hosts");
-  return places;
+  return hosts;
 }
 
 class Launcher {
@@ -107,8 +101,7 @@ public:
       const std::string_view name = word.substr(0, word.find('='));
       if (i == 1 && word == "launch")
         continue;
-      if (name == "-n" || name == "--n" || name == "--hosts" ||
-          name == "--max-restarts") {
+      if (name == "-n" || name == "--hosts" || name == "--max-restarts") {
         i += word.find('=') == word.npos; // its value
         continue;
       }
@@ -141,18 +134,18 @@ private:
     if (options_.hosts.empty()) {
       if (count < 1)
         return Status::invalid("launch: -n N or --hosts=FILE is needed");
-      places_.resize(static_cast<size_t>(count));
+      hosts_.resize(static_cast<size_t>(count));
     } else {
-      Result<std::vector<Place>> places = readHosts(options_.hosts);
-      if (!places.ok())
-        return places.status();
-      places_ = std::move(*places);
-      if (count > static_cast<int64_t>(places_.size()))
+      Result<std::vector<std::string>> hosts = readHosts(options_.hosts);
+      if (!hosts.ok())
+        return hosts.status();
+      hosts_ = std::move(*hosts);
+      if (count > static_cast<int64_t>(hosts_.size()))
         return Status::invalid(
-            options_.hosts + ": has " + std::to_string(places_.size()) +
+            options_.hosts + ": has " + std::to_string(hosts_.size()) +
             " slots, fewer than -n " + std::to_string(count));
       if (count > 0)
-        places_.resize(static_cast<size_t>(count));
+        hosts_.resize(static_cast<size_t>(count));
     }
     if (options_.maxRestarts > 0 && options_.out.empty())
       return Status::invalid("--max-restarts: needs --out=DIR, with "
@@ -164,12 +157,12 @@ private:
   Result<std::string> leaderAddress() const {
     if (!options_.leader.empty())
       return options_.leader;
-    const bool isHere = places_.front().host.empty();
+    const bool isHere = hosts_.front().empty();
     Result<Listener> listener =
         Listener::open(isHere ? "127.0.0.1" : "0.0.0.0", 0);
     if (!listener.ok())
       return listener.status();
-    return (isHere ? "127.0.0.1" : places_.front().host) + ":" +
+    return (isHere ? "127.0.0.1" : hosts_.front()) + ":" +
            std::to_string(listener->port());
   }
 
@@ -181,10 +174,10 @@ private:
     if (isRestart_ && !options_.resume)
       words.push_back("--resume");
     words.push_back("--rank=" + std::to_string(rank));
-    words.push_back("--world=" + std::to_string(places_.size()));
-    if (options_.leader.empty() && places_.size() > 1)
+    words.push_back("--world=" + std::to_string(hosts_.size()));
+    if (options_.leader.empty() && hosts_.size() > 1)
       words.push_back("--leader=" + leader);
-    const std::string &host = places_[rank].host;
+    const std::string &host = hosts_[rank];
     if (host.empty())
       return words;
     char folder[4096];
@@ -203,24 +196,24 @@ private:
   }
 
   size_t localRank(size_t rank) const {
-    return static_cast<size_t>(std::count_if(
-        places_.begin(), places_.begin() + static_cast<ptrdiff_t>(rank),
-        [&](const Place &place) { return place.host == places_[rank].host; }));
+    return static_cast<size_t>(std::count(
+        hosts_.begin(), hosts_.begin() + static_cast<ptrdiff_t>(rank),
+        hosts_[rank]));
   }
 
   Status startAll() {
     Result<std::string> leader = leaderAddress();
     if (!leader.ok())
       return leader.status();
-    children_.assign(places_.size(), Child());
-    for (size_t rank = 0; rank < places_.size(); ++rank) {
+    children_.assign(hosts_.size(), Child());
+    for (size_t rank = 0; rank < hosts_.size(); ++rank) {
       std::vector<std::string> words = commandOf(rank, *leader);
       std::vector<char *> argv;
       for (std::string &word : words)
         argv.push_back(word.data());
       argv.push_back(nullptr);
       int pipe[2] = {-1, -1};
-      const bool isRemote = !places_[rank].host.empty();
+      const bool isRemote = !hosts_[rank].empty();
       const bool hasPipe = !isRemote || ::pipe2(pipe, O_CLOEXEC) == 0;
       const pid_t pid = hasPipe ? ::fork() : -1;
       if (pid < 0) {
@@ -304,7 +297,7 @@ private:
       const std::string self = "rank " + std::to_string(rank);
       // A shell tells of a signal by 128 and its number, ssh of itself by 255.
       constexpr int bySignal = 128, bySsh = 255;
-      const std::string &host = places_[rank].host;
+      const std::string &host = hosts_[rank];
       const int signal = WIFSIGNALED(status) ? WTERMSIG(status)
                          : !host.empty() && WEXITSTATUS(status) > bySignal &&
                                  WEXITSTATUS(status) < bySsh
@@ -335,7 +328,7 @@ private:
   const TrainerOptions &options_;
   const std::string program_;
   std::vector<std::string> given_;
-  std::vector<Place> places_; // by rank
+  std::vector<std::string> hosts_; // by rank; "": here
   std::vector<Child> children_;
   std::string token_;
   bool isRestart_ = false, canRestart_ = false;

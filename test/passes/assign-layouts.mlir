@@ -123,7 +123,8 @@ func.func @borders_cost_more(%x: tensor<2x6x8x8xf32>, %w: tensor<6x6x1x1xf32>, %
 
 // -----
 
-// The same with 8-bit integers, for which there is no other kernel.
+// At the same cost, convolutions of 8-bit integers become channels-last: they have
+// a kernel for no other layout.
 // CHECK-LABEL: @bytes_at_any_cost
 // CHECK: sinter.conv {{.*}} {channels_last{{.*}}xi32>
 func.func @bytes_at_any_cost(%x: tensor<2x6x8x8xui8>, %w: tensor<6x6x1x1xi8>, %a: tensor<2x6x8x8xi32>,

@@ -19,7 +19,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// A port of this machine that nobody uses.
+/// An unused port.
 uint16_t freePort() {
   Result<Listener> listener = Listener::open("127.0.0.1", 0);
   REQUIRE(listener.ok());
@@ -241,7 +241,7 @@ TEST_CASE("meeting: a port that is in use", "[meeting]") {
   CHECK(status.message().find("Address already in use") != std::string::npos);
 }
 
-TEST_CASE("meeting: bytes that are no message are not waited for",
+TEST_CASE("meeting: a connection that sends no valid message is closed",
           "[meeting]") {
   const uint16_t port = freePort();
   Meeting::Options options;

@@ -109,7 +109,7 @@ void compare(uint32_t processes, uint32_t count,
           addresses[l].push_back(array.data());
         buffers.push_back(addresses[l].data());
       }
-      sum.begin({dtypeOf<T>(), elements}, sizeof(T), buffers);
+      sum.begin({dtypeOf<T>(), elements}, buffers);
       bool isSummed = true;
       for (uint32_t l = 0; l < count; ++l)
         isSummed &= sum.stage(l, count);

@@ -14,6 +14,7 @@
 #include "backends/common/device/ReplicaSum.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/SpanningGroup.h"
+#include "runtime/data/ElementType.h"
 
 #include <cstring>
 #include <vector>
@@ -28,10 +29,10 @@ public:
 
   /// Begins a message. buffers[l] are those of local replica l, as
   /// Communicator::allReduce has them. One thread.
-  void begin(const rt::Reduction &reduction, uint32_t elementBytes,
+  void begin(const rt::Reduction &reduction,
              std::vector<void *const *> buffers) {
     dtype_ = reduction.dtype;
-    elementBytes_ = elementBytes;
+    elementBytes_ = rt::elementBytes(dtype_);
     elements_ = reduction.elements;
     buffers_ = std::move(buffers);
     total_ = 0;

@@ -13,6 +13,7 @@
 #include "backends/common/device/ReplicaSum.h"
 #include "backends/common/device/SpanningSum.h"
 #include "runtime/base/BlockSignals.h"
+#include "runtime/base/OutOfMemory.h"
 #include "runtime/collective/Rendezvous.h"
 
 #include <algorithm>
@@ -188,7 +189,8 @@ private:
         return;
       const Queued next = queue_[done_ % queue_.size()];
       lock.unlock();
-      Status status = sum(next.reduction, next.buffers);
+      Status status =
+          orOutOfMemory([&] { return sum(next.reduction, next.buffers); });
       lock.lock();
       if (!status.ok()) {
         failure_ = std::move(status);
@@ -204,14 +206,11 @@ private:
     const Offer mine{&reduction, buffers};
     SINTER_RETURN_IF_ERROR(meet(mine));
     SINTER_RETURN_IF_ERROR(checkSame());
-    const std::optional<uint32_t> elementBytes = elementBytesOf(reduction);
-    if (!elementBytes)
-      return unsummable();
     SINTER_RETURN_IF_ERROR(first(mine, [&]() -> Status {
       std::vector<void *const *> all;
       for (uint32_t i = 0; i < locals_; ++i)
         all.push_back(offer(i).buffers);
-      sum_.begin(reduction, *elementBytes, std::move(all));
+      sum_.begin(reduction, std::move(all));
       return {};
     }));
     if (!sum_.stage(local_, locals_))
@@ -234,27 +233,6 @@ private:
       shared_->status = function();
     SINTER_RETURN_IF_ERROR(meet(mine));
     return shared_->status;
-  }
-
-  static std::optional<uint32_t> elementBytesOf(const Reduction &reduction) {
-    switch (reduction.dtype) {
-    case SINTER_I8:
-    case SINTER_U8:
-      return 1;
-    case SINTER_F16:
-    case SINTER_BF16:
-      return 2;
-    case SINTER_F32:
-    case SINTER_I32:
-    case SINTER_U32:
-      return 4;
-    case SINTER_F64:
-    case SINTER_I64:
-    case SINTER_U64:
-      return 8;
-    default:
-      return std::nullopt;
-    }
   }
 
   std::shared_ptr<SharedSum> shared_;

@@ -15,7 +15,6 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -126,7 +125,7 @@ private:
     return *buffers.back();
   }
 
-  /// Whatever Gloo throws is about a connection.
+  /// All exceptions of Gloo in here are about connections.
   template <typename Function> Status run(Function function) {
     {
       std::lock_guard lock(mutex_);

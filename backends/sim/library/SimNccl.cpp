@@ -122,8 +122,7 @@ private:
         addresses[r].push_back(part.to);
       buffers.push_back(addresses[r].data());
     }
-    spanning_->begin({type.dtype, elements}, static_cast<uint32_t>(type.bytes),
-                     std::move(buffers));
+    spanning_->begin({type.dtype, elements}, std::move(buffers));
     spanning_->stage(0, 1);
     SINTER_RETURN_IF_ERROR(spanning_->exchangeParts());
     spanning_->sum(0, 1);
