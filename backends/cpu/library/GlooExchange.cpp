@@ -114,6 +114,8 @@ public:
 
 private:
   using Buffers = std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>>;
+  /// Thrown after abort().
+  struct Aborted {};
   /// Messages between two processes arrive in the order in which they are sent.
   static constexpr uint64_t slot = 1;
 
@@ -121,19 +123,19 @@ private:
                                         size_t size) {
     buffers.push_back(context_->createUnboundBuffer(data, size));
     std::lock_guard lock(mutex_);
+    // abort() ends waiting for those that it sees. Nobody would end this one.
+    if (isAborted_)
+      throw Aborted();
     inUse_.insert(buffers.back().get());
     return *buffers.back();
   }
 
   /// All exceptions of Gloo in here are about connections.
   template <typename Function> Status run(Function function) {
-    {
-      std::lock_guard lock(mutex_);
-      if (isAborted_)
-        return aborted();
-    }
     try {
       return function() ? Status() : aborted();
+    } catch (const Aborted &) {
+      return aborted();
     } catch (const std::exception &error) {
       return aborted(std::string(" (Gloo: ") + error.what() + ")");
     }
