@@ -42,6 +42,10 @@ def Sinter_StateRole : Sinter_Enum<"StateRole", "what a state is for", [
   I32EnumAttrCase<"rounded", 4>]>;
 def Sinter_StateRoleAttr : Sinter_EnumAttr<Sinter_StateRole, "role">;
 
+def Sinter_MeshAxis : Sinter_Enum<"MeshAxis", "along which axis of the mesh of devices replicas meet", [
+  I32EnumAttrCase<"data", 0>]>;
+def Sinter_MeshAxisAttr : Sinter_EnumAttr<Sinter_MeshAxis, "mesh_axis">;
+
 def Sinter_KernelKind : Sinter_Enum<"KernelKind", "how a generated kernel is organized", [
   I32EnumAttrCase<"loop", 0>, I32EnumAttrCase<"reduce", 1>, I32EnumAttrCase<"concat", 2>,
   I32EnumAttrCase<"scatter", 3>, I32EnumAttrCase<"window_grad", 4>, I32EnumAttrCase<"scan", 5>,

@@ -121,6 +121,20 @@ def Sinter_SoloKernelOpInterface : OpInterface<"SoloKernelOpInterface"> {
 
 // For ops whose answer is not the default: declares the method. Definitions are beside the ops of the family, or in
 // ops/IndexMaps.cpp, ops/Layouts.cpp, ops/Rows.cpp and ops/SoloKernels.cpp.
+def Sinter_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::sinter::ir";
+  let description = [{
+    An op that all replicas of a program do together, in the same order. Operand k and result k are one array of a message;
+    all operands of an op travel in one.
+  }];
+  let methods = [
+    InterfaceMethod<"The arrays of this replica.", "::mlir::OperandRange", "getInputs">,
+    InterfaceMethod<"What they become, one for each.", "::mlir::ResultRange", "getOutputs">,
+    InterfaceMethod<"The axis of the mesh along which the replicas lie.", "::sinter::ir::MeshAxis", "getAxis">,
+    InterfaceMethod<"How many there are along it.", "uint64_t", "getReplicas">
+  ];
+}
+
 def Sinter_IndexMap : DeclareOpInterfaceMethods<Sinter_IndexMapOpInterface, ["mapIndex"]>;
 def Sinter_ElementCost : DeclareOpInterfaceMethods<Sinter_ElementCostOpInterface, ["getElementCost"]>;
 def Sinter_CarriedLayout : DeclareOpInterfaceMethods<Sinter_LayoutOpInterface, ["getCarriedLayout"]>;

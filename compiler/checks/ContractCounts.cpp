@@ -46,7 +46,7 @@ template <class... Ops> static Count countOps(exec::ProgramOp program) {
 
 Count compiler::countLibraryCalls(exec::ProgramOp program) {
   return countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
-                  exec::AllReduceOp>(program);
+                  exec::CollectiveOp>(program);
 }
 
 Count compiler::countLaunches(exec::ProgramOp program) {
@@ -55,7 +55,7 @@ Count compiler::countLaunches(exec::ProgramOp program) {
 
 Count compiler::countKernels(exec::ProgramOp program) {
   return countOps<exec::LaunchOp, exec::MatmulOp, exec::ConvOp,
-                  exec::AttentionOp, exec::AllReduceOp>(program);
+                  exec::AttentionOp, exec::CollectiveOp>(program);
 }
 
 Count compiler::countCopies(exec::ProgramOp program) {

@@ -207,8 +207,7 @@ mlir::LogicalResult compiler::verifyDistributed(mlir::ModuleOp module,
                                                 const PhaseContext &context) {
   Reports reports;
   walkGraph(module, [&](mlir::Operation *op) {
-    auto sum = mlir::dyn_cast<ir::AllReduceOp>(op);
-    if (reports.full() || !sum)
+    if (reports.full() || !mlir::isa<ir::CollectiveOpInterface>(op))
       return;
     if (context.options.train.request.replicas <= 1)
       reports.report(op) << "'" << op->getName()
@@ -225,8 +224,8 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
       for (mlir::Operation &op : block) {
         std::string reason;
         if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
-            mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp,
-                      ir::ScanCallOp>(op) ||
+            mlir::isa<ir::FusionOpInterface, ir::CollectiveOpInterface,
+                      ir::CopyOp, ir::ScanCallOp>(op) ||
             passes::targetOf(module, ir::deviceNumber(function),
                              context.devices, &context.target)
                     ->implementationOf(&op, reason) ==

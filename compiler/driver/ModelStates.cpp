@@ -99,7 +99,7 @@ private:
         ir::StateRole::buffer, /*init=*/nullptr, /*trainable=*/false,
         /*slot=*/mlir::StringAttr(), /*of=*/mlir::FlatSymbolRefAttr(),
         builder.getStringAttr(input), /*reason=*/mlir::StringAttr(),
-        /*aliases=*/mlir::ArrayAttr());
+        /*aliases=*/mlir::ArrayAttr(), /*part_of=*/mlir::TypeAttr());
     symbols_.insert(state, mlir::Block::iterator(main_)); // makes it unique
     auto symbol = mlir::FlatSymbolRefAttr::get(state);
     main_.removeArgAttr(argument, SinterDialect::kInputAttr);

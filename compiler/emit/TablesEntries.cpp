@@ -362,11 +362,13 @@ void EntryTables::addCommand(exec::CommandOpInterface command,
         c.conv.dtypeOfFilter = otherDtype(op.getInputs());
         pending.params = addConv(op);
       })
-      .Case([&](exec::AllReduceOp op) {
-        c.kind = SINTER_CMD_ALL_REDUCE;
-        c.allReduce.event = op.getEvent();
-        c.allReduce.dtype = dtypeOf(
+      .Case([&](exec::CollectiveOp op) {
+        c.kind = SINTER_CMD_COLLECTIVE;
+        c.collective.event = op.getEvent();
+        c.collective.dtype = dtypeOf(
             exec::bufferOp(op.getReads()[0]).getTensorType().getElementType());
+        c.collective.op = static_cast<uint32_t>(op.getKind());
+        c.collective.axis = static_cast<uint32_t>(op.getAxis());
       })
       .Case([&](exec::AwaitOp op) {
         c.kind = SINTER_CMD_AWAIT;

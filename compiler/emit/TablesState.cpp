@@ -183,7 +183,8 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
   std::vector<uint64_t> blockBytes(ir::numDevices(module), 0); // by place
   llvm::StringMap<uint32_t> bySymbol;
   for (auto state : module.getOps<ir::StateOp>()) {
-    auto type = cast<RankedTensorType>(state.getType());
+    auto held = cast<RankedTensorType>(state.getType());
+    auto type = cast<RankedTensorType>(state.getPartOf().value_or(held));
     StringRef name = state.getOnnx() ? *state.getOnnx() : state.getSymName();
     Row<sinter_tensor_desc> tensor = tensorRow(data, name, type);
     auto &row = table.rows.emplace_back();
@@ -196,7 +197,10 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
     uint64_t &block = blockBytes[desc.place];
     desc.offsetBytes = block;
     desc.initOffsetBytes = UINT64_MAX;
-    block = exec::alignedBytes(block + tensor.value.sizeBytes);
+    const uint64_t heldBytes = exec::sizeBytes(held);
+    if (state.getPartOf())
+      desc.partBytes = heldBytes;
+    block = exec::alignedBytes(block + heldBytes);
     table.bytes = std::max(table.bytes, block);
     if (std::optional<ElementsAttr> init = state.getInit();
         init && !passes::plan::isAllZeros(*init)) {

@@ -129,7 +129,9 @@ public:
          llvm::ArrayRef(artifact_.states, artifact_.numStates))
       facts.set("state " + newName(state.tensor.name),
                 typeText(state.tensor) + " " + roleName(state.role) +
-                    (state.trainable ? ", trained" : "") + initialText(state));
+                    (state.trainable ? ", trained" : "") +
+                    (state.partBytes ? ", divided over replicas" : "") +
+                    initialText(state));
     return facts;
   }
 

@@ -57,10 +57,14 @@ std::string ShownCommand::number() const {
          (isInScan() ? "." + std::to_string(inBody) : "");
 }
 
-const char *compiler::commandName(uint32_t kind) {
+const char *compiler::commandName(const sinter_command &command) {
   static const char *names[] = {"?",     "launch", "matmul",    "conv",
-                                "copy",  "fill",   "attention", "all_reduce",
+                                "copy",  "fill",   "attention", "collective",
                                 "await", "scan"};
+  static const char *ops[] = {"all_reduce", "reduce_scatter", "all_gather"};
+  const uint32_t kind = command.kind;
+  if (kind == SINTER_CMD_COLLECTIVE && command.collective.op < std::size(ops))
+    return ops[command.collective.op];
   return kind == SINTER_CMD_RECORD ? "record"
          : kind == SINTER_CMD_WAIT ? "wait"
          : kind < std::size(names) ? names[kind]
@@ -159,9 +163,9 @@ uint64_t compiler::stateBytes(const sinter_artifact &artifact) {
   std::vector<uint64_t> blocks(artifact.numPlaces);
   for (const sinter_state_desc &state :
        llvm::ArrayRef(artifact.states, artifact.numStates))
-    blocks[state.place] =
-        std::max(blocks[state.place],
-                 llvm::alignTo(state.offsetBytes + state.tensor.sizeBytes, 64));
+    blocks[state.place] = std::max(
+        blocks[state.place],
+        llvm::alignTo(state.offsetBytes + sinter_held_bytes(&state), 64));
   return std::accumulate(blocks.begin(), blocks.end(), uint64_t(0));
 }
 
@@ -439,7 +443,7 @@ EntryTotals compiler::total(const sinter_artifact &artifact,
       totals.launches += command.trips;
       totals.kernels.insert(command.launch.kernel);
     }
-    if (command.kind == SINTER_CMD_ALL_REDUCE || isContraction(command.kind))
+    if (command.kind == SINTER_CMD_COLLECTIVE || isContraction(command.kind))
       totals.calls += command.trips;
     if (isByLoops(command))
       totals.loopCalls += command.trips;
@@ -462,5 +466,5 @@ StringRef compiler::targetName(const sinter_artifact &artifact,
                                const sinter_command &command) {
   return command.kind == SINTER_CMD_LAUNCH
              ? artifact.kernels[command.launch.kernel].name
-             : commandName(command.kind);
+             : commandName(command);
 }

@@ -94,6 +94,8 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
     json::Object object = jsonTensor(state.tensor);
     object["role"] = roleName(state.role);
     object["trainable"] = state.trainable != 0;
+    if (state.partBytes)
+      object["part_bytes"] = state.partBytes;
     states.push_back(std::move(object));
   }
   auto manifest = json::parse(artifact.manifest);
@@ -228,7 +230,7 @@ static json::Object commandJson(const Slices &slices,
   for (uint32_t i = 0; i < command.numSlices; ++i)
     (i < command.numReads ? reads : writes)
         .push_back(slices.json(command.slices[i]));
-  json::Object object{{"kind", commandName(command.kind)},
+  json::Object object{{"kind", commandName(command)},
                       {"target", jsonText(targetName(artifact, command))},
                       {"nodes", jsonNodes(command.label)},
                       {"reads", std::move(reads)},

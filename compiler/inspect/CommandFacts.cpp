@@ -60,8 +60,9 @@ public:
     case SINTER_CMD_ATTENTION:
       addAttention(*command_.attention.params);
       break;
-    case SINTER_CMD_ALL_REDUCE:
-      add("sum of", dtypeName(command_.allReduce.dtype));
+    case SINTER_CMD_COLLECTIVE:
+      add(command_.collective.op == SINTER_ALL_GATHER ? "gather of" : "sum of",
+          dtypeName(command_.collective.dtype));
       break;
     default:
       break;
@@ -260,7 +261,7 @@ compiler::commandFacts(const sinter_artifact &artifact,
       if (artifact.numPlaces)
         facts.device = deviceName(artifact, command.place);
       facts.target = targetName(artifact, command).str();
-      facts.kind = commandName(command.kind);
+      facts.kind = commandName(command);
       if (command.kind == SINTER_CMD_LAUNCH) {
         facts.ops = opsOf(artifact, kinds, facts.target);
         facts.kind = kernelText(kinds, artifact, facts.target, "kernel");

@@ -228,7 +228,7 @@ compiler::commandWaits(const sinter_entry &entry) {
     std::vector<int64_t> pending; // what its next command waits for
   };
   std::map<std::pair<uint32_t, uint32_t>, Stream> streams;
-  std::map<uint32_t, int64_t> recorded, summed; // by event
+  std::map<uint32_t, int64_t> recorded, begun; // by event
   for (auto [i, command] : llvm::enumerate(list)) {
     if (command.isInScan())
       continue; // the scan waits
@@ -236,7 +236,7 @@ compiler::commandWaits(const sinter_entry &entry) {
     if (command.kind == SINTER_CMD_RECORD) {
       recorded[command.event] = stream.last;
     } else if (isOrder(command)) {
-      auto &known = command.kind == SINTER_CMD_WAIT ? recorded : summed;
+      auto &known = command.kind == SINTER_CMD_WAIT ? recorded : begun;
       if (auto found = known.find(command.event);
           found != known.end() && found->second >= 0)
         stream.pending.push_back(found->second);
@@ -245,8 +245,8 @@ compiler::commandWaits(const sinter_entry &entry) {
         waits[i].push_back({each});
       stream.pending.clear();
       stream.last = static_cast<int64_t>(i);
-      if (command.kind == SINTER_CMD_ALL_REDUCE)
-        summed[command.allReduce.event] = stream.last;
+      if (command.kind == SINTER_CMD_COLLECTIVE)
+        begun[command.collective.event] = stream.last;
     }
   }
   for (auto &[key, stream] : streams)

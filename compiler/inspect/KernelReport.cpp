@@ -97,7 +97,7 @@ static Uses usesOf(const sinter_artifact &artifact, const Peaks &peaks) {
         name = std::string(entry.name) + " command " + command.number();
       KernelUse &use = uses[name];
       use.kind = isLaunch ? kernelText(kinds, artifact, name, "kernel")
-                          : commandName(command.kind);
+                          : commandName(command);
       if (isLaunch && artifact.kernels[command.launch.kernel].grid[0])
         use.kernel = &artifact.kernels[command.launch.kernel];
       use.calls += command.trips;

@@ -94,7 +94,7 @@ std::vector<KernelView> compiler::callViews(const sinter_artifact &artifact) {
           command.kind == SINTER_CMD_SCAN || !command.numSlices)
         continue;
       KernelView view;
-      view.kind = commandName(command.kind);
+      view.kind = commandName(command);
       view.name = std::string(entry.name) + " command " + command.number();
       addUse(artifact, command, bytesOf, own, view);
       view.commands.emplace_back(entry.name, command.index);

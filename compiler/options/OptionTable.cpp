@@ -188,6 +188,14 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.request.replicas, 1, 256);
      }},
+    {"--shard", "optimizer|gradients",
+     "with --replicas: each holds only its part of the optimizer's states; "
+     "with "
+     "gradients, also of the sums over micro-batches",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.train.request.shard, "optimizer|gradients");
+     }},
     {"--ema", "X",
      "keeps averages of the trained weights, ema = X ema + (1 - X) weight; "
      "eval and export use them",

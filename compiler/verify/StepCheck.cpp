@@ -33,6 +33,7 @@ compiler::plainDescent(const BuildTrainingOptions &request) {
   options.clipNorm = options.clipValue = options.ema = 0;
   options.logNorms = false;
   options.replicas = options.accumulate = 1;
+  options.shard.clear();
   return options;
 }
 

@@ -36,6 +36,7 @@ constexpr double kRoundings = 8;
 BuildTrainingOptions checkedRequest(const BuildTrainingOptions &request) {
   BuildTrainingOptions options = request;
   options.replicas = 1;
+  options.shard.clear();
   options.lossScale = "none";
   options.logNorms = false;
   return options;

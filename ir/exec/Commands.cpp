@@ -33,11 +33,14 @@ LogicalResult exec::verifyExtent(Operation *op, StringRef what,
   return success();
 }
 
-static LogicalResult verifyAllReduce(AllReduceOp op) {
+static LogicalResult verifyCollective(CollectiveOp op) {
   if (op.getReads().empty() || op.getReads().size() != op.getWrites().size())
     return op.emitOpError()
            << "has " << op.getReads().size() << " reads and "
            << op.getWrites().size() << " writes, expected one or more of each";
+  const auto replicas = static_cast<int64_t>(op.getReplicas());
+  if (replicas < 1)
+    return op.emitOpError() << "has " << replicas << " replicas";
   auto element = [](Value buffer) {
     return bufferOp(buffer).getTensorType().getElementType();
   };
@@ -47,11 +50,16 @@ static LogicalResult verifyAllReduce(AllReduceOp op) {
              << "has elements of types " << element(op.getReads()[0]) << " and "
              << element(buffer);
   for (auto [read, write] : llvm::zip_equal(op.getReads(), op.getWrites())) {
-    int64_t from = bufferOp(read).getSlice().getSize();
-    int64_t to = bufferOp(write).getSlice().getSize();
-    if (from != to)
-      return op.emitOpError()
-             << "sums " << from << " bytes into a buffer of " << to;
+    const int64_t from = bufferOp(read).getSlice().getSize(),
+                  to = bufferOp(write).getSlice().getSize();
+    const bool isCut = op.getKind() == CollectiveKind::reduce_scatter,
+               isJoined = op.getKind() == CollectiveKind::all_gather;
+    int64_t whole = 0;
+    if (llvm::MulOverflow(isCut ? to : from, isCut || isJoined ? replicas : 1,
+                          whole) ||
+        whole != (isCut ? from : to))
+      return op.emitOpError() << "makes " << to << " bytes of " << from
+                              << " with " << replicas << " replicas";
   }
   return success();
 }
@@ -64,8 +72,8 @@ LogicalResult exec::verifyCommand(Operation *command) {
       return copy.emitOpError()
              << "copies " << from << " bytes into a buffer of " << to;
   }
-  if (auto reduce = dyn_cast<AllReduceOp>(command))
-    return verifyAllReduce(reduce);
+  if (auto collective = dyn_cast<CollectiveOp>(command))
+    return verifyCollective(collective);
   if (auto matmul = dyn_cast<MatmulOp>(command))
     return verifyMatmul(matmul);
   if (auto conv = dyn_cast<ConvOp>(command))

@@ -185,22 +185,27 @@ def Exec_FillOp : Exec_CommandOp<"fill"> {
   let assemblyFormat = "`->` $to attr-dict";
 }
 
-def Exec_AllReduceOp : Exec_CommandOp<"all_reduce", [AttrSizedOperandSegments]> {
-  let summary = "sum over all replicas, while later commands run";
+def Exec_CollectiveOp : Exec_CommandOp<"collective", [AttrSizedOperandSegments]> {
+  let summary = "what all replicas do together, while later commands run";
   let description = [{
-    Write i is the sum of read i over the replicas. The sum begins when all earlier commands are done. Later
+    all_reduce: write i is the sum of read i over the replicas. reduce_scatter: on replica r, write i is part r of that sum,
+    of `replicas` equal parts. all_gather: part r of write i is read i of replica r. `axis` is the axis of the mesh along
+    which the replicas lie. The message is sent when all earlier commands are done. Later
     commands do not wait for it until `exec.await` of the same event; until then its reads must not change, and its
     writes must not be touched.
 
-    C1: as many reads as writes, at least one; all of one element type, read i with the size of write i.
-    C2: `event` is not negative, and belongs to one all_reduce of the program.
+    C1: as many reads as writes, at least one; all of one element type. Read i has the size of write i, that times `replicas`
+    (reduce_scatter), or that divided by `replicas` (all_gather). C2: `event` is not negative, and belongs to one collective
+    of the program.
     ```mlir
-    exec.all_reduce event 0 (%a, %b) -> (%c, %d)
+    exec.collective all_reduce over data of 2 event 0 (%a, %b) -> (%c, %d)
     ```
   }];
-  let arguments = (ins I64Attr:$event, Variadic<Exec_BufferType>:$reads,
-                       Variadic<Exec_BufferType>:$writes);
-  let assemblyFormat = "`event` $event `(` $reads `)` `->` `(` $writes `)` attr-dict";
+  let arguments = (ins Exec_CollectiveKindAttr:$kind, Sinter_MeshAxisAttr:$axis, I64Attr:$replicas, I64Attr:$event,
+                       Variadic<Exec_BufferType>:$reads, Variadic<Exec_BufferType>:$writes);
+  let assemblyFormat = [{
+    $kind `over` $axis `of` $replicas `event` $event `(` $reads `)` `->` `(` $writes `)` attr-dict
+  }];
 }
 
 def Exec_ScanOp : Exec_CommandOp<"scan", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -214,8 +219,8 @@ def Exec_ScanOp : Exec_CommandOp<"scan", [AttrSizedOperandSegments, DeclareOpInt
     C1: `body` names an `exec.program` that no other command refers to; `body_inputs` and `body_outputs` have one entry for each of its
     inputs and outputs. C2: `trips` is 1 or more. C3: buffers of kind slice have `trips` times the bytes of the input or
     output, others the same number. C4: the output of a carried input has the bytes of the input; no two inputs have the same
-    output. C5: the scratch has the bytes that are said above, or more. C6: the body has no events, sums over
-    replicas, states, index checks or scans.
+    output. C5: the scratch has the bytes that are said above, or more. C6: the body has no events, collectives,
+    states, index checks or scans.
     ```mlir
     exec.scan @main.scan0 trips 4 (%xs, %h0) -> (%h) scratch %s inputs [#exec.scan_input<slice 0>, #exec.scan_input<carried 1 output 0>]
         outputs [#exec.scan_output<last 0>]
@@ -232,9 +237,9 @@ def Exec_ScanOp : Exec_CommandOp<"scan", [AttrSizedOperandSegments, DeclareOpInt
 }
 
 def Exec_AwaitOp : Exec_CommandOp<"await"> {
-  let summary = "make later commands wait for an all_reduce";
+  let summary = "make later commands wait for a collective";
   let description = [{
-    C1: there is one for each `exec.all_reduce`, after it.
+    C1: there is one for each `exec.collective`, after it.
     ```mlir
     exec.await event 0
     ```
@@ -345,9 +350,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
     a space that is only read. C4: buffers whose bytes overlap are not live at the same time; in one
     command, a written buffer may take the bytes of one that is read there for the last time, if both
     have the same slice. C5: every output is written completely. C6: until its `exec.await`, the reads and writes of
-    an `exec.all_reduce` are live, and no other command touches its writes. C7: a command uses only arenas and
+    an `exec.collective` are live, and no other command touches its writes. C7: a command uses only arenas and
     states of its place. C8: of two commands on different places or streams that touch the same bytes, one of which
-    writes, the later one waits for an event that comes after the earlier one; an all_reduce touches its bytes until its
+    writes, the later one waits for an event that comes after the earlier one; a collective touches its bytes until its
     await.
     ```mlir
     exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {

@@ -191,6 +191,10 @@ def Exec_AttentionDirection : Exec_Enum<"AttentionDirection", "attention or its 
 def Exec_AttentionDirectionAttr
     : EnumAttr<Exec_Dialect, Exec_AttentionDirection, "attention_direction">;
 
+def Exec_CollectiveKind : Exec_Enum<"CollectiveKind", "what replicas do together", [
+  I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"reduce_scatter", 1>, I32EnumAttrCase<"all_gather", 2>]>;
+def Exec_CollectiveKindAttr : EnumAttr<Exec_Dialect, Exec_CollectiveKind, "collective_kind">;
+
 def Exec_HeadsAttr : Exec_Attr<"Heads", "heads"> {
   let summary = "the position of an operand or result of attention";
   let description = [{

@@ -62,7 +62,7 @@ private:
   }
 
   /// The buffers that a command keeps live; for an await, those of its
-  /// all_reduce; for a convolution, also those of its chain.
+  /// collective; for a convolution, also those of its chain.
   SmallVector<Value> keptBy(Operation *op) {
     auto await = dyn_cast<AwaitOp>(op);
     SmallVector<Value> kept(
@@ -72,9 +72,9 @@ private:
   }
 
   ProgramOp program;
-  llvm::DenseMap<uint64_t, Operation *> begun; // all_reduces by event
+  llvm::DenseMap<uint64_t, Operation *> begun; // collectives by event
   llvm::DenseMap<Operation *, Operation *>
-      pending; // buffer -> unfinished all_reduce that writes it
+      pending; // buffer -> unfinished collective that writes it
   llvm::DenseMap<Operation *, Use> uses; // by buffer
   /// By convolution: what those before it in its chain read.
   llvm::DenseMap<Operation *, SmallVector<Value>> chainReads;
@@ -84,14 +84,14 @@ private:
 
 } // namespace
 
-/// An all_reduce ends here: its reads and writes live until now.
+/// A collective ends here: its reads and writes live until now.
 LogicalResult LiveBuffers::collectAwait(AwaitOp op, unsigned position) {
-  auto reduce = dyn_cast_or_null<AllReduceOp>(begun.lookup(op.getEvent()));
-  if (!reduce || !pending.contains(bufferOp(reduce.getWrites()[0])))
+  auto sent = dyn_cast_or_null<CollectiveOp>(begun.lookup(op.getEvent()));
+  if (!sent || !pending.contains(bufferOp(sent.getWrites()[0])))
     return op.emitOpError() << "waits for event " << op.getEvent()
-                            << ", which no all_reduce before it has";
+                            << ", which no collective before it has";
   for (auto [read, write] :
-       llvm::zip_equal(reduce.getReads(), reduce.getWrites())) {
+       llvm::zip_equal(sent.getReads(), sent.getWrites())) {
     pending.erase(bufferOp(write));
     uses[bufferOp(write)].lastUse = position;
     if (bufferOp(read).getSlice() != bufferOp(write).getSlice())
@@ -146,16 +146,16 @@ LogicalResult LiveBuffers::collect() {
       continue;
     }
     for (Value value : op.getOperands())
-      if (Operation *reduce = pending.lookup(value.getDefiningOp())) {
+      if (Operation *sent = pending.lookup(value.getDefiningOp())) {
         auto diag = op.emitOpError()
-                    << "uses what an all_reduce writes before it is awaited";
-        diag.attachNote(reduce->getLoc()) << "the all_reduce is here";
+                    << "uses what a collective writes before it is awaited";
+        diag.attachNote(sent->getLoc()) << "the collective is here";
         return diag;
       }
-    if (auto reduce = dyn_cast<AllReduceOp>(op);
-        reduce && !begun.try_emplace(reduce.getEvent(), &op).second)
-      return op.emitOpError() << "has event " << reduce.getEvent()
-                              << ", which another all_reduce has";
+    if (auto sent = dyn_cast<CollectiveOp>(op);
+        sent && !begun.try_emplace(sent.getEvent(), &op).second)
+      return op.emitOpError() << "has event " << sent.getEvent()
+                              << ", which another collective has";
     if (failed(collectChain(command, position)))
       return failure();
     for (Value value : command.getReads()) {
@@ -178,14 +178,14 @@ LogicalResult LiveBuffers::collect() {
       if (use.isRead)
         return op.emitOpError() << "writes a buffer that was read before";
       use.writtenBy = use.lastUse = position;
-      if (isa<AllReduceOp>(op))
+      if (isa<CollectiveOp>(op))
         pending[buffer] = &op;
     }
   }
   if (chained)
     return chained.emitOpError() << "is in a chain that nothing ends";
   for (auto [event, op] : begun)
-    if (pending.contains(bufferOp(cast<AllReduceOp>(op).getWrites()[0])))
+    if (pending.contains(bufferOp(cast<CollectiveOp>(op).getWrites()[0])))
       return op->emitOpError() << "is never awaited";
   return success();
 }

@@ -71,8 +71,8 @@ Clock AccessLog::needs(CommandOpInterface command) const {
 
 void AccessLog::add(CommandOpInterface command, unsigned number) {
   unsigned queue = queueOf(placeOf(command));
-  if (auto reduce = dyn_cast<AllReduceOp>(command.getOperation()))
-    begun[reduce.getEvent()] = reduce;
+  if (auto collective = dyn_cast<CollectiveOp>(command.getOperation()))
+    begun[collective.getEvent()] = collective;
   visit(command, [&](Key key, int64_t begin, int64_t end, bool isWrite) {
     std::vector<Access> &list = accesses[key];
     // A write has waited for all accesses that it covers, so waiting for the

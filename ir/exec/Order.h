@@ -51,7 +51,7 @@ private:
   };
   using Key = std::pair<Space, int64_t>;
 
-  /// The command whose buffers `command` accesses: an all_reduce accesses them
+  /// The command whose buffers `command` accesses: a collective accesses them
   /// until it is awaited, so an await counts as an access, too.
   CommandOpInterface accessing(CommandOpInterface command) const;
   void
@@ -61,7 +61,7 @@ private:
 
   size_t numQueues;
   std::map<Key, std::vector<Access>> accesses;
-  llvm::DenseMap<uint64_t, mlir::Operation *> begun; // all_reduces by event
+  llvm::DenseMap<uint64_t, mlir::Operation *> begun; // collectives by event
 };
 
 } // namespace sinter::exec

@@ -81,7 +81,7 @@ static LogicalResult verifyBody(ScanOp scan, ProgramOp body) {
   if (indexChecks(body))
     return scan.emitOpError() << "has a body with index checks";
   for (Operation &op : body.getBody().front()) {
-    if (isa<ScanOp, RecordOp, WaitOp, AllReduceOp, AwaitOp>(op))
+    if (isa<ScanOp, RecordOp, WaitOp, CollectiveOp, AwaitOp>(op))
       return scan.emitOpError() << "has a body with " << op.getName();
     auto buffer = dyn_cast<BufferOp>(op);
     if (buffer && buffer.getSlice().getSpace() == Space::state)

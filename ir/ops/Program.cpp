@@ -36,6 +36,15 @@ LogicalResult StateOp::verify() {
   if (getInit() && getInit()->getType() != type)
     return report("'init' has type ", getInit()->getType(), ", expected ",
                   type);
+  if (std::optional<Type> whole = getPartOf()) {
+    auto wholeType = dyn_cast<RankedTensorType>(*whole);
+    if (role != StateRole::slot || getInit() || type.getRank() != 1 ||
+        !wholeType || !hasBoundedSize(wholeType) ||
+        wholeType.getElementType() != type.getElementType() ||
+        wholeType.getNumElements() < type.getNumElements())
+      return report("has type ", type, ", which is no part of a slot of type ",
+                    *whole);
+  }
   if (role == StateRole::rounded) {
     if (!getOf() || getSlot() || getInit())
       return report("a state of role rounded needs 'of', and has no 'slot' and "

@@ -23,10 +23,15 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
     may have more rows than the parameter (elements of dimension 0); these are zero. A result for such a state
     has the rows of the parameter, and the others keep their zeros.
 
+    A state with `part_of`, the type of the whole, is divided over the replicas of the program: it is one part of the
+    elements of the whole, in order, and replica r has part r. The parts have equal sizes; elements beyond the whole are
+    zero. Files hold the whole.
+
     C1: a state of role slot has `slot` (a name); `of` (the parameter, if it belongs to one) is only allowed
     with roles slot, accum and rounded, and `slot` with slot and accum. C2: `of` names a parameter.
     C3: `init`, if present, has the type of the state. C4: a state of role rounded has `of`, whose elements are
-    f32, and no `init`; its elements are f16 or bf16, and its shape is that of `of`, or has more rows.
+    f32, and no `init`; its elements are f16 or bf16, and its shape is that of `of`, or has more rows. C5: a state with
+    `part_of` is of role slot, has one dimension, the element type of the whole, no more elements, and no `init`.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
     ```
@@ -35,7 +40,7 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
                        OptionalAttr<ElementsAttr>:$init, UnitAttr:$trainable,
                        OptionalAttr<StrAttr>:$slot, OptionalAttr<FlatSymbolRefAttr>:$of,
                        OptionalAttr<StrAttr>:$onnx, OptionalAttr<StrAttr>:$reason,
-                       OptionalAttr<StrArrayAttr>:$aliases);
+                       OptionalAttr<StrArrayAttr>:$aliases, OptionalAttr<TypeAttr>:$part_of);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
 }

@@ -24,7 +24,8 @@ void addCollectiveRules(GradientRules &rules) {
       }
     if (grads.empty())
       return;
-    auto sums = g.b.create<AllReduceOp>(g.loc, grads, op.getReplicasAttr());
+    auto sums = g.b.create<AllReduceOp>(g.loc, grads, op.getAxisAttr(),
+                                        op.getReplicasAttr());
     for (auto [i, sum] : llvm::zip_equal(wanted, sums.getOutputs()))
       g.give(i, sum);
   });

@@ -1,12 +1,12 @@
-//===- BucketCollectives.cpp - merge all_reduces into messages ------------===//
+//===- BucketCollectives.cpp - merge collectives into messages ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Merges all_reduces into ones with several operands, about as large as the
-// option says; each is one message. The level of an all_reduce is the number of
-// all_reduces on the longest path that leads to it. Merging is legal within a
-// level, since none there depends on another. The plan phase decides when a
-// message is sent and where it is waited for.
+// Merges collectives of one kind into ones with several operands, about as
+// large as the option says; each is one message. The level of a collective is
+// the number of collectives on the longest path that leads to it. Merging is
+// legal within a level, since none there depends on another. The plan phase
+// decides when a message is sent and where it is waited for.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -28,7 +28,7 @@ namespace sinter::passes {
 namespace {
 
 struct Bucket {
-  SmallVector<ir::AllReduceOp> members;
+  SmallVector<ir::CollectiveOpInterface> members;
   int64_t bytes = 0;
 };
 
@@ -40,26 +40,30 @@ public:
   void runOnOperation() override {
     Block &body = getOperation().getBody().front();
     number(body);
-    // By level, replicas and element type; each in the order in which operands
-    // are computed.
-    using Kind = std::tuple<unsigned, int64_t, std::string>;
+    // By level, op, axis, replicas and element type; each in the order in which
+    // operands are computed.
+    using Kind =
+        std::tuple<unsigned, StringRef, ir::MeshAxis, uint64_t, std::string>;
     std::map<Kind, std::vector<Bucket>> buckets;
-    SmallVector<ir::AllReduceOp> ops(body.getOps<ir::AllReduceOp>());
-    llvm::stable_sort(ops, [&](ir::AllReduceOp a, ir::AllReduceOp b) {
+    SmallVector<ir::CollectiveOpInterface> ops(
+        body.getOps<ir::CollectiveOpInterface>());
+    llvm::stable_sort(ops, [&](Operation *a, Operation *b) {
       return knownAt(a) < knownAt(b);
     });
-    for (ir::AllReduceOp op : ops) {
+    for (ir::CollectiveOpInterface op : ops) {
       if (!hasOneType(op))
         continue;
       std::string type;
       llvm::raw_string_ostream(type)
           << getElementTypeOrSelf(op.getInputs()[0].getType());
-      auto &list = buckets[{levels[op], op.getReplicas(), type}];
+      auto &list = buckets[{levels[op], op->getName().getStringRef(),
+                            op.getAxis(), op.getReplicas(), type}];
       if (list.empty() || list.back().bytes >= bucketBytes)
         list.emplace_back();
       list.back().members.push_back(op);
-      for (Value input : op.getInputs())
-        list.back().bytes += bytesOf(input);
+      for (auto [input, output] :
+           llvm::zip_equal(op.getInputs(), op.getOutputs()))
+        list.back().bytes += std::max(bytesOf(input), bytesOf(output));
     }
     int64_t messages = 0;
     for (auto &[kind, list] : buckets)
@@ -72,13 +76,13 @@ public:
     // Users of the first results of a bucket may come before its last operand.
     sortTopologically(&body);
     ir::remark("bucket-collectives", "bucketed", getOperation().getLoc(),
-               Twine(ops.size()) + " all_reduces in " + Twine(messages) +
+               Twine(ops.size()) + " collectives in " + Twine(messages) +
                    " messages",
                messages);
   }
 
 private:
-  static bool hasOneType(ir::AllReduceOp op) {
+  static bool hasOneType(ir::CollectiveOpInterface op) {
     return llvm::all_equal(llvm::map_range(op.getInputs(), [](Value value) {
       return getElementTypeOrSelf(value.getType());
     }));
@@ -100,16 +104,16 @@ private:
         for (Value operand : inner->getOperands())
           if (Operation *def = operand.getDefiningOp();
               def && def->getBlock() == &body)
-            level =
-                std::max(level, levels.lookup(def) + isa<ir::AllReduceOp>(def));
+            level = std::max(level, levels.lookup(def) +
+                                        isa<ir::CollectiveOpInterface>(def));
       });
       levels[&op] = level;
     }
   }
   /// The position of the op that computes the last operand.
-  unsigned knownAt(ir::AllReduceOp op) const {
+  unsigned knownAt(Operation *op) const {
     unsigned at = 0;
-    for (Value input : op.getInputs())
+    for (Value input : op->getOperands())
       if (Operation *def = input.getDefiningOp())
         at = std::max(at, positions.lookup(def));
     return at;
@@ -120,22 +124,24 @@ private:
     if (bucket.members.size() < 2)
       return;
     SmallVector<Value> inputs;
+    SmallVector<Type> types;
     SmallVector<Location> locations;
-    ir::AllReduceOp last = bucket.members.front();
-    for (ir::AllReduceOp member : bucket.members) {
+    Operation *last = bucket.members.front();
+    for (ir::CollectiveOpInterface member : bucket.members) {
       llvm::append_range(inputs, member.getInputs());
+      llvm::append_range(types, member->getResultTypes());
       locations.push_back(member.getLoc());
       if (positions.lookup(last) < positions.lookup(member))
         last = member;
     }
     OpBuilder builder(last);
-    auto joined = builder.create<ir::AllReduceOp>(
-        FusedLoc::get(builder.getContext(), locations), inputs,
-        last.getReplicasAttr());
+    Operation *joined = builder.create(
+        FusedLoc::get(builder.getContext(), locations),
+        last->getName().getIdentifier(), inputs, types, last->getAttrs());
     unsigned next = 0;
-    for (ir::AllReduceOp member : bucket.members) {
+    for (ir::CollectiveOpInterface member : bucket.members) {
       member->replaceAllUsesWith(
-          joined.getOutputs().slice(next, member->getNumResults()));
+          joined->getResults().slice(next, member->getNumResults()));
       next += member->getNumResults();
       member.erase();
     }

@@ -81,8 +81,8 @@ private:
       return "is on a device whose blocks cannot wait for each other";
     std::string obstacle;
     function.walk([&](Operation *op) {
-      if (isa<ir::AllReduceOp>(op))
-        obstacle = "adds up values of several replicas";
+      if (isa<ir::CollectiveOpInterface>(op))
+        obstacle = "exchanges values with other replicas";
       else if (isa<ir::ScanOp>(op))
         obstacle = "has a scan, which --unroll-scans=all would avoid";
       else if (isPlainAttention(op))

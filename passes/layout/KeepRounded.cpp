@@ -154,7 +154,8 @@ private:
     auto state = builder.create<ir::StateOp>(
         of.getLoc(), name, type, ir::StateRole::rounded, /*init=*/nullptr,
         /*trainable=*/false, /*slot=*/nullptr, FlatSymbolRefAttr::get(of),
-        /*onnx=*/nullptr, /*reason=*/StringAttr(), /*aliases=*/ArrayAttr());
+        /*onnx=*/nullptr, /*reason=*/StringAttr(), /*aliases=*/ArrayAttr(),
+        /*part_of=*/TypeAttr());
     if (Attribute device = of->getAttr(ir::SinterDialect::kDeviceAttr))
       state->setAttr(ir::SinterDialect::kDeviceAttr, device);
     symbols.insert(state, Block::iterator(state));

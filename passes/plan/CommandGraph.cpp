@@ -13,7 +13,7 @@ namespace sinter::passes::plan {
 bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
                                  unsigned buffer) const {
   // Libraries sum in place, each operand in its own buffer.
-  if (command.isAllReduce())
+  if (command.isCollective())
     return command.reads[output] == buffer &&
            llvm::count(command.reads, buffer) == 1;
   if (!command.fusion)
@@ -25,14 +25,15 @@ bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
 }
 
 Order CommandGraph::overlapped(const Order &order) const {
-  if (llvm::none_of(commands, [](const Command &c) { return c.isAllReduce(); }))
+  if (llvm::none_of(commands,
+                    [](const Command &c) { return c.isCollective(); }))
     return order;
   Order result;
   std::vector<bool> done(commands.size(), false);
-  // The all_reduces, in the order in which they must be sent.
+  // The collectives, in the order in which they must be sent.
   SmallVector<unsigned> toSend;
   for (auto [number, command] : llvm::enumerate(commands))
-    if (command.isAllReduce())
+    if (command.isCollective())
       toSend.push_back(number);
   auto put = [&](unsigned number) {
     done[number] = true;
@@ -61,7 +62,7 @@ Order CommandGraph::overlapped(const Order &order) const {
   sendWhatIsReady();
   for (unsigned number : order) {
     const Command &command = commands[number];
-    if (command.allReduce)
+    if (command.collective)
       continue;
     putWaits(number);
     put(number);

@@ -33,7 +33,7 @@ struct Buffer {
   mlir::ElementsAttr constant; // a constant; its slice is known once it is read
   unsigned writer =
       kNoCommand; // kNoCommand: it has its value when the program starts
-  unsigned awaited = kNoCommand; // the wait for an all_reduce that writes it
+  unsigned awaited = kNoCommand; // the wait for a collective that writes it
   llvm::SmallVector<unsigned, 4> readers; // commands, each once
   unsigned device = 0;                    // where it is, unless everywhere
 
@@ -47,7 +47,7 @@ struct Buffer {
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
-/// A kernel or library call, a scan, an all_reduce, the wait for one, or a
+/// A kernel or library call, a scan, a collective, the wait for one, or a
 /// copy.
 struct Command {
   ir::FusionOpInterface fusion; // null, and no other op: copies reads[0] to
@@ -56,19 +56,19 @@ struct Command {
   mlir::Location loc;
   llvm::SmallVector<unsigned, 4> reads,
       writes; // buffers, one per operand and result; a wait reads all buffers
-              // of its all_reduce, which live until then
+              // of its collective, which live until then
   exec::CommandPlace place = {};
-  ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
-  unsigned await = kNoCommand;         // of an all_reduce: its wait
+  ir::CollectiveOpInterface collective = nullptr; // of one and of its wait
+  unsigned await = kNoCommand;                    // of a collective: its wait
   bool isGradient = false;       // a contraction that GradientStream.h moved
   ir::ScanCallOp scan = nullptr; // reads its operands; writes the outputs of
                                  // the body, and a scratch buffer
   std::shared_ptr<const PlannedBody> body = nullptr; // of a scan
   unsigned chained = kNoCommand; // of a convolution: the one that may run
                                  // together with it, if it comes next
-  bool isAllReduce() const { return await != kNoCommand; }
-  bool isAwait() const { return allReduce && !isAllReduce(); }
-  bool isCopy() const { return !fusion && !allReduce && !scan; } // or a fill
+  bool isCollective() const { return await != kNoCommand; }
+  bool isAwait() const { return collective && !isCollective(); }
+  bool isCopy() const { return !fusion && !collective && !scan; } // or a fill
 };
 
 class CommandGraph {
@@ -99,7 +99,7 @@ public:
   bool mayRunInPlace(const Command &command, unsigned output,
                      unsigned buffer) const;
 
-  /// Returns `order` with each all_reduce as early and each wait as late as the
+  /// Returns `order` with each collective as early and each wait as late as the
   /// other commands allow, so that commands run while a message travels.
   Order overlapped(const Order &order) const;
 };

@@ -147,7 +147,7 @@ private:
     return isTrunk[number] && fusion && hasProducts(fusion);
   }
 
-  /// The wait for an all_reduce goes where the all_reduce goes.
+  /// The wait for a collective goes where the collective goes.
   bool mayMove(unsigned number) const {
     const Command &command = graph.commands[number];
     return !isTrunk[number] && !command.isAwait() &&
@@ -158,7 +158,7 @@ private:
   void move(unsigned number) {
     Command &command = graph.commands[number];
     command.place.stream = exec::kGradient;
-    if (command.isAllReduce())
+    if (command.isCollective())
       graph.commands[command.await].place.stream = exec::kGradient;
   }
 

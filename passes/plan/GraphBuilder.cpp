@@ -88,7 +88,7 @@ unsigned GraphBuilder::addCommand(Command command) {
 }
 
 /// All replicas send the same messages in the order of the program.
-void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
+void GraphBuilder::addCollective(ir::CollectiveOpInterface op) {
   Command send{nullptr, op.getLoc(), {}, {}, {}, op};
   for (Value input : op.getInputs())
     send.reads.push_back(bufferOf.lookup(input));
@@ -100,9 +100,9 @@ void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
   await.reads = send.writes;
   llvm::append_range(await.reads, send.reads);
   unsigned sent = addCommand(std::move(send));
-  if (lastAllReduce != kNoCommand)
-    order.addEdge(lastAllReduce, sent);
-  lastAllReduce = sent;
+  if (lastCollective != kNoCommand)
+    order.addEdge(lastCollective, sent);
+  lastCollective = sent;
   unsigned awaited = addCommand(std::move(await));
   order.addEdge(sent, awaited);
   graph.commands[sent].await = awaited;
@@ -237,8 +237,8 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
     addAlias(op);
     return success();
   }
-  if (auto allReduce = dyn_cast<ir::AllReduceOp>(op)) {
-    addAllReduce(allReduce);
+  if (auto collective = dyn_cast<ir::CollectiveOpInterface>(op)) {
+    addCollective(collective);
     return success();
   }
   if (auto copy = dyn_cast<ir::CopyOp>(op)) {
@@ -404,7 +404,7 @@ CommandGraph GraphBuilder::take() {
       before.push_back(number[other]);
   }
   for (Command &command : result.commands)
-    if (command.isAllReduce())
+    if (command.isCollective())
       command.await = number[command.await];
   for (Buffer &buffer : graph.buffers) {
     if (buffer.awaited != kNoCommand)

@@ -44,7 +44,7 @@ private:
   mlir::LogicalResult addArgument(unsigned number);
   mlir::LogicalResult addOp(mlir::Operation &op);
   void addAlias(mlir::Operation &op);
-  void addAllReduce(ir::AllReduceOp op);
+  void addCollective(ir::CollectiveOpInterface op);
   mlir::LogicalResult addCall(mlir::func::CallOp call);
   mlir::LogicalResult addScan(ir::ScanCallOp scan);
   void addTransfer(ir::CopyOp copy);
@@ -106,7 +106,7 @@ private:
   const llvm::StringMap<unsigned> &states;
   ir::ScanCallOp caller; // whose body this is; null for other functions
   CommandGraph graph;
-  unsigned lastAllReduce = kNoCommand;
+  unsigned lastCollective = kNoCommand;
   DynamicOrder order;
   llvm::DenseMap<mlir::Value, unsigned> bufferOf;
   /// Commands that the readers of a value wait for, besides its own.

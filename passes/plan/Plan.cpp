@@ -114,7 +114,7 @@ PlannedProgram Planner::best() {
 }
 
 /// `order` with the commands of the gradient stream as early as the others
-/// allow, so that they run beside as many as possible. A wait for an all_reduce
+/// allow, so that they run beside as many as possible. A wait for a collective
 /// stays where it is: it would stop the stream.
 Order Planner::gradientsEarly(const Order &order) const {
   Order result;
@@ -307,7 +307,7 @@ void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
       return times.position[reader] < position;
     return times.mayOverwrite && times.end[reader] < position;
   };
-  // A wait for an all_reduce in place counts as a use of the result, not of the
+  // A wait for a collective in place counts as a use of the result, not of the
   // operand.
   auto endsHere = [&](unsigned read) {
     bool isKept = uses.keptUntil[read] && uses.keptUntil[read] >= position;

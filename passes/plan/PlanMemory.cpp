@@ -138,11 +138,13 @@ private:
       reads.push_back(bufferValue(builder, read));
     for (unsigned write : command.writes)
       writes.push_back(bufferValue(builder, write));
-    if (command.allReduce) {
+    if (ir::CollectiveOpInterface collective = command.collective) {
       unsigned &event =
-          events.try_emplace(command.allReduce, events.size()).first->second;
-      if (command.isAllReduce())
-        builder.create<exec::AllReduceOp>(command.loc, event, reads, writes);
+          events.try_emplace(collective, events.size()).first->second;
+      if (command.isCollective())
+        builder.create<exec::CollectiveOp>(
+            command.loc, kindOf(collective), collective.getAxis(),
+            collective.getReplicas(), event, reads, writes);
       else
         builder.create<exec::AwaitOp>(command.loc, event);
       return success();
@@ -171,6 +173,13 @@ private:
     return success();
   }
 
+  static exec::CollectiveKind kindOf(Operation *collective) {
+    return isa<ir::AllReduceOp>(collective) ? exec::CollectiveKind::all_reduce
+           : isa<ir::ReduceScatterOp>(collective)
+               ? exec::CollectiveKind::reduce_scatter
+               : exec::CollectiveKind::all_gather;
+  }
+
   static void writeScan(OpBuilder &builder, const Command &command,
                         ArrayRef<Value> reads, ArrayRef<Value> writes) {
     ir::ScanCallOp scan = command.scan;
@@ -186,7 +195,7 @@ private:
   KernelPool &kernels;
   std::vector<Value> values; // by buffer
   int64_t links = 0;         // of the chain, before the command that is written
-  llvm::DenseMap<Operation *, unsigned> events; // by all_reduce
+  llvm::DenseMap<Operation *, unsigned> events; // by collective
 };
 
 class PlanMemory : public impl::PlanMemoryBase<PlanMemory> {

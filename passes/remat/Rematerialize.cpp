@@ -89,8 +89,8 @@ private:
       return command.fusion;
     if (command.scan)
       return ir::ScanCallOp(command.scan).getOperation();
-    return command.isAllReduce()
-               ? ir::AllReduceOp(command.allReduce).getOperation()
+    return command.isCollective()
+               ? ir::CollectiveOpInterface(command.collective).getOperation()
                : nullptr;
   }
 

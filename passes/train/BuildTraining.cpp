@@ -252,12 +252,13 @@ private:
       return emitError(loc, "bn-running-var must be onnx or unbiased");
     FailureOr<LossPlan> plan = planLoss(main, options);
     FailureOr<LossScaling> scaling = LossScaling::create(loc, options);
+    FailureOr<Sharding> sharding = Sharding::create(loc, options);
     if (failed(selection) || failed(plan) || failed(scaling) ||
-        failed(checkOptimizer(loc, options)))
+        failed(sharding) || failed(checkOptimizer(loc, options)))
       return failure();
 
     FailureOr<Averages> averages =
-        buildStep(main, *plan, options, *selection, *scaling);
+        buildStep(main, *plan, options, *selection, *scaling, *sharding);
     if (failed(averages) ||
         failed(buildEval(main, *plan, options, *averages))) {
       for (auto function :
@@ -293,8 +294,8 @@ private:
   FailureOr<Averages> buildStep(func::FuncOp main, const LossPlan &plan,
                                 const BuildTrainingOptions &options,
                                 const StateSelection &selection,
-                                LossScaling scaling) {
-    Accumulation accumulation(options);
+                                LossScaling scaling, const Sharding &sharding) {
+    Accumulation accumulation(options, sharding);
     IndexChecks checks(main, plan.batch, options);
     ProgramBuilder step(
         main, accumulation.isUsed() ? SINTER_ENTRY_GRAD : SINTER_ENTRY_STEP,
@@ -383,11 +384,12 @@ private:
       return emitError(
           locationOfGraph(main),
           "nothing to train: the loss depends on no trainable initializer");
+    sharding.choose(trained);
 
     if (!accumulation.isUsed()) {
-      sumGradients(step.builder, options.replicas, trained);
-      return finishStep(step, options, selection, scaling, checks, loss,
-                        trained, updates);
+      sumGradients(step.builder, options.replicas, sharding, trained);
+      return finishStep(step, options, selection, scaling, sharding, checks,
+                        loss, trained, updates);
     }
     Value microBatch = options.pairwise || checks.any()
                            ? step.addControl(SINTER_CONTROL_MICRO_BATCH,
@@ -409,15 +411,16 @@ private:
     accumulation.take(apply.builder, apply.function, loss, trained, updates);
     if (checks.any())
       apply.indexFaults = checks.take(apply.builder, apply.function, updates);
-    return finishStep(apply, options, selection, scaling, checks, loss, trained,
-                      updates);
+    return finishStep(apply, options, selection, scaling, sharding, checks,
+                      loss, trained, updates);
   }
 
   /// Builds everything from the gradients to the new states, at the end of
   /// @step or @apply. `updates` has the states that skipped steps change, too.
   Averages finishStep(ProgramBuilder &step, const BuildTrainingOptions &options,
                       const StateSelection &selection, LossScaling &scaling,
-                      const IndexChecks &checks, const StepLoss &loss,
+                      const Sharding &sharding, const IndexChecks &checks,
+                      const StepLoss &loss,
                       MutableArrayRef<TrainedState> trained,
                       StateUpdates updates) {
     scaling.enter(step.function, options.accumulate > 1);
@@ -427,23 +430,39 @@ private:
     Value clip = options.clipNorm > 0
                      ? step.addControl(SINTER_CONTROL_CLIP_NORM, f32)
                      : Value();
-    scaling.check(step.builder, trained);
+    scaling.check(step.builder, sharding, trained);
     Value gradientNorm =
-        clipGradients(step.builder, options, clip, scaling, trained);
+        clipGradients(step.builder, options, clip, scaling, sharding, trained);
     Value sound = mayChangeStates(step.builder, loss.loss, scaling, checks,
                                   step.indexFaults);
     const StateUpdates others = updates;
+    auto partOf = [&](Value whole) {
+      ValueBuilder b = optimizerBuilder(step.builder);
+      return sharding.partOf(
+          b, whole,
+          step.addControl(SINTER_CONTROL_REPLICA, step.builder.getI64Type()));
+    };
+    StateUpdates parts; // of whole states, before the step
+    for (TrainedState &state : trained)
+      if (state.isDivided)
+        parts[state.state] = state.part = partOf(state.value);
     buildUpdates(step.builder, step.function, options, selection, trained, lr,
                  decay, updates);
     Averages averages;
     if (options.ema > 0)
       averages = buildAverages(step.builder, step.function, options.ema,
-                               trained, updates);
-    scaling.finish(step.builder, step.function, others, updates);
+                               trained, partOf, parts, updates);
+    scaling.finish(step.builder, step.function, parts, others, updates);
     // Sums over micro-batches are reset to zero in any case.
     if (sound)
-      keepUnless(step.builder, sound, step.function,
+      keepUnless(step.builder, sound, step.function, parts,
                  options.accumulate > 1 ? others : StateUpdates(), updates);
+    for (auto [state, before] : parts) {
+      ValueBuilder b(step.builder, updates[state].getLoc());
+      updates[state] = sharding.gather(
+          b, updates[state],
+          cast<RankedTensorType>(cast<StateOp>(state).getType()));
+    }
     step.addOutput(SINTER_OUTPUT_LOSS, loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);

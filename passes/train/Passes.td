@@ -64,6 +64,8 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
            "micro-batches of a step; more than 1: @grad for each and one @apply replace @step">,
     Option<"pairwise", "pairwise", "bool", "false",
            "sum micro-batches in a binary tree; their number must be a power of two">,
+    Option<"shard", "shard", "std::string", "\"\"",
+           "what replicas divide: optimizer (its states), gradients (the sums over micro-batches, too); empty: nothing">,
     Option<"ema", "ema", "double", "0",
            "decay of the average of the weights that @eval and the export use; 0: no average">,
     Option<"logNorms", "log-norms", "bool", "false",

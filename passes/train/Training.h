@@ -145,6 +145,14 @@ struct TrainedState {
   ir::StateOp state;
   mlir::Value gradient;
   bool isMatrix = false; // has two dimensions and is not a lookup table
+  /// Each replica updates a part of it. `gradient` is this replica's part of
+  /// the sum from Sharding::sumPart() on, and `part` that of the value, once
+  /// the update begins.
+  bool isDivided = false;
+  mlir::Value part;
+
+  /// What the update changes.
+  mlir::Value updated() const { return part ? part : value; }
 };
 
 /// Fails with one error at `loc` if the options name an unknown optimizer, or
@@ -169,13 +177,52 @@ mlir::DictionaryAttr recipeOf(mlir::MLIRContext *context,
 mlir::Value reduceAll(mlir::OpBuilder &builder, mlir::Location loc,
                       ir::ReduceKind kind, llvm::ArrayRef<mlir::Value> tensors,
                       llvm::function_ref<mlir::Value(mlir::Value)> map);
-/// The gradients of `states`.
-llvm::SmallVector<mlir::Value> gradientsOf(llvm::ArrayRef<TrainedState> states);
 /// The L2 norm of the trained weights before the update (tensor<f32>).
 mlir::Value weightNorm(mlir::OpBuilder &builder,
                        llvm::ArrayRef<TrainedState> states);
 
 class LossScaling;
+
+/// The states that replicas divide: each has one part, of equal size, of the
+/// elements of a weight in their order, padded with zeros. See
+/// TrainingShards.cpp.
+class Sharding {
+public:
+  /// Fails with one error at `loc` if the options cannot be combined.
+  static mlir::FailureOr<Sharding> create(mlir::Location loc,
+                                          const BuildTrainingOptions &options);
+  /// Sets isDivided.
+  void choose(llvm::MutableArrayRef<TrainedState> states) const;
+  /// Whether sums over micro-batches are divided, too.
+  bool dividesSumsOfMicroBatches() const { return dividesSums; }
+
+  /// The type of a part of a tensor of type `whole`.
+  mlir::RankedTensorType partType(mlir::RankedTensorType whole) const;
+  /// This replica's part of the sum of `gradient` over all replicas.
+  mlir::Value sumPart(ValueBuilder &b, mlir::Value gradient) const;
+  /// This replica's part of a value that all have; `replica` is its number (a
+  /// tensor<i64>).
+  mlir::Value partOf(ValueBuilder &b, mlir::Value whole,
+                     mlir::Value replica) const;
+  /// The whole, from the part of each replica.
+  mlir::Value gather(ValueBuilder &b, mlir::Value part,
+                     mlir::RankedTensorType whole) const;
+
+  /// The sum of all gradients' elements, mapped to float32.
+  mlir::Value
+  sumOverParts(mlir::OpBuilder &builder, mlir::Location loc,
+               llvm::ArrayRef<TrainedState> states,
+               llvm::function_ref<mlir::Value(mlir::Value)> map) const;
+  /// Whether all gradients are finite on all replicas (tensor<i1>).
+  mlir::Value allFinite(mlir::OpBuilder &builder, mlir::Location loc,
+                        llvm::ArrayRef<TrainedState> states) const;
+
+private:
+  mlir::Value padded(ValueBuilder &b, mlir::Value whole) const;
+
+  bool isUsed = false, dividesSums = false;
+  int64_t replicas = 1;
+};
 
 /// Unscales gradients and clips them as the options say: first the elements,
 /// then the norm of all together, by the control `clipNorm` (tensor<f32>; null:
@@ -185,6 +232,7 @@ class LossScaling;
 mlir::Value clipGradients(mlir::OpBuilder &builder,
                           const BuildTrainingOptions &options,
                           mlir::Value clipNorm, const LossScaling &scaling,
+                          const Sharding &sharding,
                           llvm::MutableArrayRef<TrainedState> states);
 
 /// Declares the optimizer's slots after the states of the module, adds them as
@@ -199,9 +247,12 @@ void buildUpdates(mlir::OpBuilder &builder, mlir::func::FuncOp step,
 /// Averages of the new values of the parameters, in slots "ema" that start at
 /// the initial weights: ema' = decay ema + (1 - decay) param'. By parameter.
 using Averages = llvm::MapVector<mlir::Operation *, ir::StateOp>;
+/// Those of divided parameters are divided, too, by `partOf`; their parts
+/// before the step are added to `parts`.
 Averages buildAverages(mlir::OpBuilder &builder, mlir::func::FuncOp step,
                        double decay, llvm::ArrayRef<TrainedState> states,
-                       StateUpdates &updates);
+                       llvm::function_ref<mlir::Value(mlir::Value)> partOf,
+                       StateUpdates &parts, StateUpdates &updates);
 
 //===----------------------------------------------------------------------===//
 // Micro-batches
@@ -220,7 +271,7 @@ inline constexpr llvm::StringLiteral kLossSumSlot = SINTER_OUTPUT_LOSS_SUM;
 /// meaningless.
 class Accumulation {
 public:
-  explicit Accumulation(const BuildTrainingOptions &options);
+  Accumulation(const BuildTrainingOptions &options, const Sharding &sharding);
   /// Whether there is more than one micro-batch.
   bool isUsed() const { return numParts > 1; }
 
@@ -236,11 +287,15 @@ public:
 
 private:
   using Levels = llvm::SmallVector<ir::StateOp, 1>;
+  /// The sum over the micro-batches of this replica.
+  mlir::Value takeOwn(mlir::OpBuilder &builder, mlir::func::FuncOp apply,
+                      const Levels &levels, StateUpdates &updates);
   mlir::Value takeOne(mlir::OpBuilder &builder, mlir::func::FuncOp apply,
                       const Levels &levels, StateUpdates &updates);
 
   int64_t numParts, replicas;
   bool pairwise;
+  Sharding sharding;
   Levels loss, count;
   llvm::SmallVector<Levels> gradients;
 };
@@ -314,13 +369,16 @@ public:
   /// scaleSeed().
   void enter(mlir::func::FuncOp step, bool isOther);
   /// With dynamic scaling, computes whether all gradients are finite.
-  void check(mlir::OpBuilder &builder, llvm::ArrayRef<TrainedState> states);
+  void check(mlir::OpBuilder &builder, const Sharding &sharding,
+             llvm::ArrayRef<TrainedState> states);
   /// A gradient, or elements of it, divided by the scale. Call check() first.
   mlir::Value unscaled(mlir::OpBuilder &builder, mlir::Value gradient) const;
   /// Lets a step that is skipped keep the states in `updates` that are not in
-  /// `others`; adds the new values of the states of the scale.
+  /// `others`; adds the new values of the states of the scale. `parts`: see
+  /// keepUnless().
   void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
-              const StateUpdates &others, StateUpdates &updates);
+              const StateUpdates &parts, const StateUpdates &others,
+              StateUpdates &updates);
   /// Whether finish() skips steps, depending on the gradients.
   bool skipsSteps() const { return isDynamic; }
   /// The outputs of the step about the scale, each tensor<f32>, by name.
@@ -353,10 +411,11 @@ mlir::Value mayChangeStates(mlir::OpBuilder &builder, mlir::Value loss,
                             const IndexChecks &checks, mlir::Value indexFaults);
 
 /// Keeps the states in `updates` that are not in `others` at their values
-/// before `step`, unless `condition` (tensor<i1>) holds.
+/// before `step`, unless `condition` (tensor<i1>) holds. `parts` has those
+/// before `step` of states of which `updates` has a part.
 void keepUnless(mlir::OpBuilder &builder, mlir::Value condition,
-                mlir::func::FuncOp step, const StateUpdates &others,
-                StateUpdates &updates);
+                mlir::func::FuncOp step, const StateUpdates &parts,
+                const StateUpdates &others, StateUpdates &updates);
 
 //===----------------------------------------------------------------------===//
 // Replicas
@@ -366,9 +425,11 @@ void keepUnless(mlir::OpBuilder &builder, mlir::Value condition,
 mlir::Value sumOverReplicas(ValueBuilder &b, mlir::Value value,
                             int64_t replicas);
 
-/// Replaces gradients by their sums over replicas. These are the gradients of
-/// the whole batch, since losses are normalised over the whole batch.
+/// Replaces gradients by their sums over replicas, or this replica's parts of
+/// these. They are the gradients of the whole batch, since losses are
+/// normalised over the whole batch.
 void sumGradients(mlir::OpBuilder &builder, int64_t replicas,
+                  const Sharding &sharding,
                   llvm::MutableArrayRef<TrainedState> states);
 
 /// Replaces new running statistics, which each replica computes from its own

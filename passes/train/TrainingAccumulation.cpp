@@ -14,9 +14,10 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-Accumulation::Accumulation(const BuildTrainingOptions &options)
+Accumulation::Accumulation(const BuildTrainingOptions &options,
+                           const Sharding &sharding)
     : numParts(options.accumulate), replicas(options.replicas),
-      pairwise(options.pairwise) {}
+      pairwise(options.pairwise), sharding(sharding) {}
 
 namespace {
 
@@ -99,17 +100,29 @@ void Accumulation::add(OpBuilder &builder, func::FuncOp grad,
   loss = addOne(kLossSumSlot, stepLoss.loss, {});
   if (stepLoss.count)
     count = addOne("label_count", stepLoss.count, {});
-  for (const TrainedState &state : states)
-    gradients.push_back(addOne("grad", state.gradient, state.state));
+  for (const TrainedState &state : states) {
+    ValueBuilder b(builder, state.gradient.getLoc());
+    Value gradient = state.isDivided && sharding.dividesSumsOfMicroBatches()
+                         ? sharding.sumPart(b, state.gradient)
+                         : state.gradient;
+    gradients.push_back(addOne("grad", gradient, state.state));
+  }
 }
 
-Value Accumulation::takeOne(OpBuilder &builder, func::FuncOp apply,
+Value Accumulation::takeOwn(OpBuilder &builder, func::FuncOp apply,
                             const Levels &levels, StateUpdates &updates) {
   StateOp state = levels.front();
   Value sum = SlotTable(apply).argument(state);
   ValueBuilder b(builder, state.getLoc());
   if (!pairwise)
     updates[state] = b.like(sum, 0);
+  return sum;
+}
+
+Value Accumulation::takeOne(OpBuilder &builder, func::FuncOp apply,
+                            const Levels &levels, StateUpdates &updates) {
+  Value sum = takeOwn(builder, apply, levels, updates);
+  ValueBuilder b(builder, StateOp(levels.front()).getLoc());
   return sumOverReplicas(b, sum, replicas);
 }
 
@@ -117,8 +130,16 @@ void Accumulation::take(OpBuilder &builder, func::FuncOp apply,
                         StepLoss &stepLoss,
                         MutableArrayRef<TrainedState> states,
                         StateUpdates &updates) {
-  for (auto [state, levels] : llvm::zip_equal(states, gradients))
-    state.gradient = takeOne(builder, apply, levels, updates);
+  for (auto [state, levels] : llvm::zip_equal(states, gradients)) {
+    if (!state.isDivided) {
+      state.gradient = takeOne(builder, apply, levels, updates);
+      continue;
+    }
+    state.gradient = takeOwn(builder, apply, levels, updates);
+    ValueBuilder b(builder, state.state.getLoc());
+    if (!sharding.dividesSumsOfMicroBatches())
+      state.gradient = sharding.sumPart(b, state.gradient);
+  }
   ValueBuilder b(builder, partLocation(builder.getContext(), kLossPart));
   stepLoss.loss = takeOne(builder, apply, loss, updates);
   if (count.empty())

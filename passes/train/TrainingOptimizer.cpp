@@ -171,11 +171,6 @@ Value reduceAll(OpBuilder &builder, Location loc, ReduceKind kind,
   return reduceOver(builder, loc, kind, all, {0});
 }
 
-SmallVector<Value> gradientsOf(ArrayRef<TrainedState> states) {
-  return llvm::map_to_vector(
-      states, [](const TrainedState &state) { return state.gradient; });
-}
-
 Value weightNorm(OpBuilder &builder, ArrayRef<TrainedState> states) {
   ValueBuilder b = optimizerBuilder(builder);
   auto weights = llvm::map_to_vector(
@@ -188,6 +183,7 @@ Value weightNorm(OpBuilder &builder, ArrayRef<TrainedState> states) {
 
 Value clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                     Value clipNorm, const LossScaling &scaling,
+                    const Sharding &sharding,
                     MutableArrayRef<TrainedState> states) {
   ValueBuilder b(builder, partLocation(builder.getContext(), kClipPart));
   auto bounded = [&](Value gradient) {
@@ -200,10 +196,9 @@ Value clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
   // bounds the elements for itself, so that no bounded gradient is stored.
   Value norm;
   if (clipNorm || options.logNorms)
-    norm = b.sqrt(reduceAll(
-        builder, b.loc, ReduceKind::sum, gradientsOf(states), [&](Value x) {
-          return b.square(b.cast(bounded(x), builder.getF32Type()));
-        }));
+    norm = b.sqrt(sharding.sumOverParts(builder, b.loc, states, [&](Value x) {
+      return b.square(b.cast(bounded(x), builder.getF32Type()));
+    }));
   for (TrainedState &state : states)
     state.gradient = bounded(state.gradient);
   if (!clipNorm)
@@ -248,16 +243,14 @@ public:
     Location loc = trained.state.getLoc();
     if (isa<UnknownLoc>(loc))
       loc = NameLoc::get(trained.state.getSymNameAttr());
-    Type type = trained.value.getType();
-    Value param = trained.value, grad = trained.gradient;
+    Value param = trained.updated(), grad = trained.gradient;
+    Type type = param.getType();
     auto finish = [&](auto update, ArrayRef<StateOp> states) {
       updates[trained.state] = update->getResult(0);
       for (auto [i, state] : llvm::enumerate(states))
         updates[state] = update->getResult(i + 1);
     };
-    auto slot = [&](StringRef name) {
-      return slots.add(name, tensorType(trained.value), trained.state);
-    };
+    auto slot = [&](StringRef name) { return addSlot(name, trained); };
     switch (kindFor(trained)) {
     case OptimizerKind::Muon: {
       auto [vState, velocity] = slot("momentum");
@@ -340,10 +333,17 @@ private:
   Value addVelocity(const TrainedState &trained, SmallVector<StateOp> &states) {
     if (!(*optimizer.momentum > 0))
       return {};
-    auto [state, velocity] =
-        slots.add("momentum", tensorType(trained.value), trained.state);
+    auto [state, velocity] = addSlot("momentum", trained);
     states.push_back(state);
     return velocity;
+  }
+  std::pair<StateOp, Value> addSlot(StringRef name,
+                                    const TrainedState &trained) {
+    StateOp state =
+        slots.declare(name, tensorType(trained.updated()), trained.state);
+    if (trained.isDivided)
+      state.setPartOfAttr(TypeAttr::get(trained.value.getType()));
+    return {state, slots.argument(state)};
   }
 
   OpBuilder &builder;
@@ -377,13 +377,17 @@ void buildUpdates(OpBuilder &builder, func::FuncOp step,
 }
 
 Averages buildAverages(OpBuilder &builder, func::FuncOp step, double decay,
-                       ArrayRef<TrainedState> states, StateUpdates &updates) {
+                       ArrayRef<TrainedState> states,
+                       llvm::function_ref<Value(Value)> partOf,
+                       StateUpdates &parts, StateUpdates &updates) {
   Averages averages;
   SlotTable slots(step);
   for (const TrainedState &trained : states) {
     auto [state, before] =
         slots.add(SINTER_SLOT_EMA, tensorType(trained.value), trained.state,
                   StateOp(trained.state).getInitAttr());
+    if (trained.isDivided)
+      parts[state] = before = partOf(before);
     ValueBuilder b(builder, updates[trained.state].getLoc());
     updates[state] =
         b.add(b.mul(before, decay), b.mul(updates[trained.state], 1 - decay));

@@ -19,16 +19,19 @@ Value sumOverReplicas(ValueBuilder &b, Value value, int64_t replicas) {
   if (replicas <= 1)
     return value;
   return b.b
-      .create<AllReduceOp>(b.loc, ValueRange(value),
-                           b.b.getI64IntegerAttr(replicas))
+      .create<AllReduceOp>(b.loc, ValueRange(value), MeshAxis::data,
+                           uint64_t(replicas))
       .getResult(0);
 }
 
 void sumGradients(OpBuilder &builder, int64_t replicas,
+                  const Sharding &sharding,
                   MutableArrayRef<TrainedState> states) {
   for (TrainedState &state : states) {
     ValueBuilder b(builder, state.gradient.getLoc());
-    state.gradient = sumOverReplicas(b, state.gradient, replicas);
+    state.gradient = state.isDivided
+                         ? sharding.sumPart(b, state.gradient)
+                         : sumOverReplicas(b, state.gradient, replicas);
   }
 }
 

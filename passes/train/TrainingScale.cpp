@@ -81,18 +81,15 @@ void LossScaling::enter(func::FuncOp step, bool isOther) {
   skipped = slots.argument(skippedState);
 }
 
-void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
+void LossScaling::check(OpBuilder &builder, const Sharding &sharding,
+                        ArrayRef<TrainedState> states) {
   if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
   // GradScaler takes the reciprocal in float64. Those of powers of two are
   // exact in float32.
   inverse = b.div(b.like(scale, 1), scale);
-  // A maximum propagates NaN.
-  Value largest = reduceAll(
-      builder, b.loc, ReduceKind::max, gradientsOf(states),
-      [&](Value x) { return b.make<AbsOp>(b.cast(x, builder.getF32Type())); });
-  allFinite = isFinite(b, largest);
+  allFinite = sharding.allFinite(builder, b.loc, states);
 }
 
 Value LossScaling::unscaled(OpBuilder &builder, Value gradient) const {
@@ -107,11 +104,12 @@ Value LossScaling::unscaled(OpBuilder &builder, Value gradient) const {
 }
 
 void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
-                         const StateUpdates &others, StateUpdates &updates) {
+                         const StateUpdates &parts, const StateUpdates &others,
+                         StateUpdates &updates) {
   if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
-  keepUnless(builder, allFinite, step, others, updates);
+  keepUnless(builder, allFinite, step, parts, others, updates);
   Value one = b.like(growth, 1), none = b.like(growth, 0);
   Value successes = b.add(growth, one);
   Value grows = b.compare(CompareKind::eq, successes, double(kGrowthInterval));

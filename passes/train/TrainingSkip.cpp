@@ -33,13 +33,16 @@ Value mayChangeStates(OpBuilder &builder, Value loss,
 }
 
 void keepUnless(OpBuilder &builder, Value condition, func::FuncOp step,
-                const StateUpdates &others, StateUpdates &updates) {
+                const StateUpdates &parts, const StateUpdates &others,
+                StateUpdates &updates) {
   ValueBuilder b = optimizerBuilder(builder);
-  for (BlockArgument before : step.getArguments()) {
-    StateOp state = stateOf(before);
+  for (BlockArgument argument : step.getArguments()) {
+    StateOp state = stateOf(argument);
     auto found = state ? updates.find(state) : updates.end();
     if (found == updates.end() || others.count(state))
       continue;
+    auto part = parts.find(state);
+    Value before = part == parts.end() ? Value(argument) : part->second;
     Value choice = b.broadcast(condition, tensorType(before).getShape(), {});
     found->second = b.where(choice, found->second, before);
   }

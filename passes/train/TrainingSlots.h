@@ -52,7 +52,8 @@ public:
         /*trainable=*/false, builder.getStringAttr(slot),
         of ? FlatSymbolRefAttr::get(of) : nullptr,
         /*onnx=*/nullptr,
-        /*reason=*/StringAttr(), /*aliases=*/ArrayAttr());
+        /*reason=*/StringAttr(), /*aliases=*/ArrayAttr(),
+        /*part_of=*/TypeAttr());
     symbols.insert(state, Block::iterator(state));
     return state;
   }

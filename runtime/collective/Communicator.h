@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replicas run one program, each on a device of its own, and sum values. A
-// device makes its Communicator (Device::joinGroup); the executor calls it for
-// ALL_REDUCE commands. What must stay true: all replicas make the same calls in
-// the same order, and get the same bits.
+// Replicas run one program, each on a device of its own, and sum and gather
+// values. A device makes its Communicator (Device::joinGroup); the executor
+// calls it for COLLECTIVE commands. What must stay true: all replicas make the
+// same calls in the same order, and get the same bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_COLLECTIVE_COMMUNICATOR_H
@@ -24,39 +24,52 @@ class Stream;
 /// In the errors of replicas that fail only because another one did.
 inline constexpr const char *leftGroupText = "has left its group";
 
-/// What one ALL_REDUCE sums: arrays of one dtype, as one message.
-struct Reduction {
+/// What one COLLECTIVE does with arrays of one dtype, as one message.
+struct Collective {
+  uint32_t op;    // sinter_collective_op
   uint32_t dtype; // sinter_dtype
+  /// Of each array as a whole, even if a replica has only its part on one side;
+  /// the number of replicas then divides it.
   std::span<const uint64_t> elements;
+
+  /// Elements of array `i` that each replica reads, and that it writes.
+  uint64_t readElements(size_t i, uint32_t replicas) const {
+    return op == SINTER_ALL_GATHER ? elements[i] / replicas : elements[i];
+  }
+  uint64_t writtenElements(size_t i, uint32_t replicas) const {
+    return op == SINTER_REDUCE_SCATTER ? elements[i] / replicas : elements[i];
+  }
 };
 
 class Communicator {
 public:
-  /// Leaves the group. No sum of it may be in flight, and no recorded graph may
-  /// have one: NCCL waits until there is none. All replicas do this, each on
-  /// its own thread, unless the group was aborted.
+  /// Leaves the group. No call of it may be in flight, and no recorded graph
+  /// may have one: NCCL waits until there is none. All replicas do this, each
+  /// on its own thread, unless the group was aborted.
   virtual ~Communicator();
 
   uint32_t rank() const { return rank_; }
   uint32_t replicas() const { return replicas_; }
 
-  /// Sums into buffers[n + i], n = elements.size(), what all replicas have in
-  /// buffers[i]; both may be the same address. The sum is queued on `stream`;
-  /// if streams mean nothing, it is done, at the latest, when await() returns.
-  /// The spans and `buffers` must stay in place until the stream is
-  /// synchronised. Allocates nothing that a recorded graph could not.
-  virtual Status allReduce(Stream &stream, const Reduction &reduction,
-                           void *const *buffers) = 0;
+  /// Computes buffers[n + i], n = elements.size(), from what all replicas have
+  /// in buffers[i], as sinter_collective_op says; only an all_reduce may have
+  /// the same address twice. The operation is queued on `stream`; if streams
+  /// mean nothing, it is done, at the latest, when await() returns. The spans
+  /// and `buffers` must stay in place until the stream is synchronised.
+  /// Allocates nothing that a recorded graph could not.
+  virtual Status run(Stream &stream, const Collective &what,
+                     void *const *buffers) = 0;
 
-  /// How many sums were begun.
-  virtual uint64_t numSums() const { return 0; }
-  /// If streams mean nothing: waits until the first `number` sums are done.
+  /// How many operations were begun.
+  virtual uint64_t numBegun() const { return 0; }
+  /// If streams mean nothing: waits until the first `number` operations are
+  /// done.
   virtual Status await(uint64_t number) {
     (void)number;
     return {};
   }
 
-  /// Aborts the group for good, from any thread: sums in flight end soon, and
+  /// Aborts the group for good, from any thread: calls in flight end soon, and
   /// calls fail with leftGroupText, for this replica and for those that wait
   /// for it. Does not wait.
   virtual void abort() = 0;

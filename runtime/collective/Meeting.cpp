@@ -149,7 +149,7 @@ void Meeting::listen() {
                           " s: it is stopped, or its host is gone"));
     if (now - beat >= std::chrono::seconds(1)) {
       beat = now;
-      (void)send({MessageKind::Alive, 0, "", ""});
+      (void)send(Activity{step_, messages_, isTraining_}.message());
     }
   }
 }

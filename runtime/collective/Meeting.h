@@ -29,7 +29,12 @@
 namespace sinter::rt {
 
 /// What all processes do before the same step.
-enum class Order : uint32_t { None = 0, Save = 1, Stop = 2 };
+enum class Order : uint32_t {
+  None = 0,
+  Save = 1,    // compares the states before
+  Stop = 2,    // saves, too
+  Compare = 4, // the states of all processes
+};
 
 /// What a process may do next.
 struct Permission {
@@ -84,6 +89,14 @@ public:
   /// Ends the job, for all processes: `why` names what happened to this one.
   void fail(const std::string &why);
 
+  /// What this process does, for the heartbeats; from any thread. Steps count
+  /// from 0.
+  void setStep(int64_t step, bool isTraining) {
+    step_ = step;
+    isTraining_ = isTraining;
+  }
+  void countMessage() { ++messages_; }
+
   /// Rank 0: tells the others.
   Status allow(const Permission &permission);
   /// Waits until step `step` may begin or there is an order to follow before
@@ -112,6 +125,9 @@ private:
   std::mutex sending_;
   std::atomic<uint32_t> asked_{0};
   std::atomic<bool> isLeaving_{false};
+  std::atomic<int64_t> step_{0};
+  std::atomic<bool> isTraining_{false};
+  std::atomic<uint64_t> messages_{0};
 
   mutable std::mutex mutex_; // guards what follows
   mutable std::condition_variable changed_;

@@ -9,6 +9,7 @@
 #include "runtime/base/BlockSignals.h"
 
 #include <algorithm>
+#include <charconv>
 #include <poll.h>
 #include <system_error>
 
@@ -58,6 +59,22 @@ Result<JoinRequest> JoinRequest::read(const Message &message) {
   }
   request.token = message.bytes.substr(line + 1);
   return request;
+}
+
+Message Activity::message() const {
+  return {MessageKind::Alive, step, std::to_string(messages),
+          isTraining ? "+" : ""};
+}
+
+std::optional<Activity> Activity::read(const Message &message) {
+  Activity activity;
+  const char *begin = message.name.data(), *end = begin + message.name.size();
+  auto [rest, error] = std::from_chars(begin, end, activity.messages);
+  if (error != std::errc() || rest != end)
+    return std::nullopt;
+  activity.step = message.number;
+  activity.isTraining = !message.bytes.empty();
+  return activity;
 }
 
 Result<std::unique_ptr<MeetingServer>>
@@ -206,7 +223,7 @@ void MeetingServer::admit(Member &member, const Message &message) {
     return;
   // From now on, all say that they are alive.
   for (Member &each : members_)
-    each.heard = Clock::now();
+    each.heard = each.moved = Clock::now();
   sendToAll({MessageKind::Joined, 0, "", ""});
 }
 
@@ -240,6 +257,11 @@ void MeetingServer::handle(Member &member, Message message) {
       member.waitsFor.push_back(message.name);
     return;
   case MessageKind::Alive:
+    if (std::optional<Activity> activity = Activity::read(message);
+        activity && *activity != member.activity) {
+      member.activity = *activity;
+      member.moved = Clock::now();
+    }
     return;
   case MessageKind::Leave:
     member.hasLeft = true;
@@ -283,8 +305,10 @@ std::string MeetingServer::missingText() {
 void MeetingServer::checkTime() {
   const Clock::duration pause = watch_.pause();
   started_ += pause;
-  for (Member &member : members_)
+  for (Member &member : members_) {
     member.heard += pause;
+    member.moved += pause;
+  }
   const Clock::time_point now = Clock::now();
   for (Member &member : members_)
     if (!member.rank && now - member.heard > joinPatience)
@@ -308,10 +332,32 @@ void MeetingServer::checkTime() {
                     nameOf(member) + " has sent nothing for " +
                         std::to_string(options_.aliveTimeoutMs / 1000) +
                         " s: it is stopped, or its host is gone");
-  if (now - beat_ < std::chrono::seconds(1))
+  checkProgress(now);
+  if (hasEnded_ || now - beat_ < std::chrono::seconds(1))
     return;
   beat_ = now;
   sendToAll({MessageKind::Alive, 0, "", ""});
+}
+
+/// A process that is in a step, alive, and does not come to a message that
+/// others have begun: they wait for it.
+void MeetingServer::checkProgress(Clock::time_point now) {
+  uint64_t most = 0;
+  for (const Member &member : members_)
+    if (member.rank)
+      most = std::max(most, member.activity.messages);
+  for (const Member &member : members_) {
+    const Activity &activity = member.activity;
+    if (member.rank && activity.isTraining && activity.messages < most &&
+        now - member.moved > milliseconds(options_.aliveTimeoutMs))
+      return endJob(SINTER_INTERRUPTED,
+                    nameOf(member) + " has made no progress for " +
+                        std::to_string(options_.aliveTimeoutMs / 1000) +
+                        " s: it is in step " +
+                        std::to_string(activity.step + 1) + " and has begun " +
+                        std::to_string(activity.messages) +
+                        " messages, others " + std::to_string(most));
+  }
 }
 
 void MeetingServer::endJob(sinter_status code, const std::string &why) {

@@ -35,6 +35,20 @@ struct JoinRequest {
   static Result<JoinRequest> read(const Message &message);
 };
 
+/// What heartbeats tell of a process.
+struct Activity {
+  int64_t step = 0;
+  /// Messages of collectives that it has begun. All begin the same ones.
+  uint64_t messages = 0;
+  /// It is in steps; it does nothing else that the others may have to wait for.
+  bool isTraining = false;
+
+  bool operator==(const Activity &) const = default;
+  Message message() const;
+  /// Nothing where the message has another form.
+  static std::optional<Activity> read(const Message &message);
+};
+
 class MeetingServer {
 public:
   struct Options {
@@ -53,7 +67,8 @@ private:
     Wire wire;
     std::optional<uint32_t> rank; // once it has joined
     std::string address;
-    Clock::time_point heard;
+    Clock::time_point heard, moved; // moved: `activity` was another one
+    Activity activity;
     bool hasLeft = false, isGone = false;
     std::vector<std::string> waitsFor;
   };
@@ -68,6 +83,7 @@ private:
   void give(Member &member, const std::string &name);
   void lose(Member &member, const std::string &why);
   void checkTime();
+  void checkProgress(Clock::time_point now);
   void endJob(sinter_status code, const std::string &why);
   void send(Member &member, const Message &message);
   void sendToAll(const Message &message);

@@ -90,7 +90,7 @@ Status Rendezvous::meet(uint32_t rank, const void *what, int64_t timeoutMs) {
         return meetings_ != meeting || !broken_.empty();
       });
   if (!over && broken_.empty()) {
-    broken_ = "a replica did not reach an all_reduce within " +
+    broken_ = "a replica did not reach a collective within " +
               std::to_string(timeoutMs / 1000) + " s";
     changed_.notify_all();
   }

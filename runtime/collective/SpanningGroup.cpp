@@ -45,6 +45,7 @@ Status sinter::rt::nameGroupOfThreads(const GroupRequest &request,
   SpanningGroup spanning;
   spanning.first = request.first;
   spanning.count = request.count;
+  spanning.meeting = request.meeting;
   spanning.process = request.meeting->rank();
   spanning.processes = request.meeting->world();
   Result<std::unique_ptr<Exchange>> exchange = make(*request.meeting);

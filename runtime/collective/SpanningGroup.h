@@ -31,6 +31,7 @@ struct GroupRequest {
 /// The part of a group that is in this process.
 struct SpanningGroup {
   std::shared_ptr<Exchange> exchange;
+  Meeting *meeting = nullptr; // that counts messages; outlives the group
   uint32_t first = 0, count = 1;
   uint32_t process = 0, processes = 1;
 

@@ -35,7 +35,7 @@ enum class MessageKind : uint32_t {
   End,     // name: why the job is over; number: SINTER_FAILED if a process has
            // failed, SINTER_INTERRUPTED if one is lost
   // Both ways: something arrives at least each second.
-  Alive, // number: step
+  Alive, // from a process: Activity, as Activity::message() has it
   // From rank 0 to all others, and from them to rank 0.
   Allow, // Meeting::allow; number: step; bytes: the order, one byte
   Ask,   // Meeting::ask; number: the order

@@ -124,13 +124,34 @@ Status checkRounded(const sinter_artifact &artifact, uint32_t index) {
   return {};
 }
 
+/// Checks a state that replicas divide.
+Status checkPart(const sinter_artifact &artifact,
+                 const sinter_state_desc &state) {
+  const std::string who = std::string("state '") + state.tensor.name + "'";
+  const uint64_t replicas = artifact.training ? artifact.training->replicas : 1,
+                 size = state.tensor.sizeBytes,
+                 element = dtypeBytes(state.tensor.dtype);
+  if (state.role != SINTER_STATE_SLOT || state.initOffsetBytes != UINT64_MAX)
+    return corrupt(who + " is divided, but is no slot that begins as zeros");
+  // Equal parts of whole elements, the last one with zeros at its end.
+  const uint64_t elements = size / element;
+  if (replicas < 2 ||
+      state.partBytes != (elements + replicas - 1) / replicas * element)
+    return corrupt(who + " has " + number(size) + " bytes, each of " +
+                   number(replicas) + " replicas holds " +
+                   number(state.partBytes));
+  return {};
+}
+
 Status checkStates(const sinter_artifact &artifact) {
   std::vector<const sinter_state_desc *> byOffset;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_state_desc &state = artifact.states[i];
     SINTER_RETURN_IF_ERROR(checkTensor(state.tensor, "state"));
     std::string who = std::string("state '") + state.tensor.name + "'";
-    uint64_t size = state.tensor.sizeBytes;
+    uint64_t size = sinter_held_bytes(&state);
+    if (state.partBytes)
+      SINTER_RETURN_IF_ERROR(checkPart(artifact, state));
     if (state.role < SINTER_STATE_PARAM || state.role > SINTER_STATE_ROUNDED)
       return corrupt(who + " has the unknown role " + number(state.role));
     if (state.offsetBytes % 64 != 0 ||
@@ -158,7 +179,7 @@ Status checkStates(const sinter_artifact &artifact) {
   });
   for (size_t i = 1; i < byOffset.size(); ++i)
     if (byOffset[i - 1]->place == byOffset[i]->place &&
-        byOffset[i - 1]->offsetBytes + byOffset[i - 1]->tensor.sizeBytes >
+        byOffset[i - 1]->offsetBytes + sinter_held_bytes(byOffset[i - 1]) >
             byOffset[i]->offsetBytes)
       return corrupt(std::string("states '") + byOffset[i - 1]->tensor.name +
                      "' and '" + byOffset[i]->tensor.name + "' overlap");
@@ -242,6 +263,10 @@ Status checkExportPieces(const sinter_artifact &artifact) {
     if (piece.state >= artifact.numStates)
       return corrupt("export piece " + number(i) + " is state " +
                      number(piece.state) + " of " + number(artifact.numStates));
+    if (artifact.states[piece.state].partBytes)
+      return corrupt("export piece " + number(i) + " is state '" +
+                     artifact.states[piece.state].tensor.name +
+                     "', which replicas divide");
     if (artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
       return corrupt("export piece " + number(i) + " has " +
                      number(piece.sizeBytes) + " bytes, its state '" +
@@ -317,8 +342,8 @@ static Status checkKernels(const sinter_artifact &artifact) {
   return {};
 }
 
-const char *sinter::rt::commandName(uint32_t kind) {
-  switch (kind) {
+const char *sinter::rt::commandName(const sinter_command &command) {
+  switch (command.kind) {
   case SINTER_CMD_LAUNCH:
     return "launch";
   case SINTER_CMD_MATMUL:
@@ -333,8 +358,16 @@ const char *sinter::rt::commandName(uint32_t kind) {
     return "attention";
   case SINTER_CMD_SCAN:
     return "scan";
-  case SINTER_CMD_ALL_REDUCE:
-    return "all_reduce";
+  case SINTER_CMD_COLLECTIVE:
+    switch (command.collective.op) {
+    case SINTER_ALL_REDUCE:
+      return "all_reduce";
+    case SINTER_REDUCE_SCATTER:
+      return "reduce_scatter";
+    case SINTER_ALL_GATHER:
+      return "all_gather";
+    }
+    break;
   case SINTER_CMD_AWAIT:
     return "await";
   case SINTER_CMD_RECORD:

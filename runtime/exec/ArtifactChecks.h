@@ -38,7 +38,7 @@ Result<const sinter_artifact *> artifactFor(const sinter_artifact &artifact,
 Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
                     const sinter_command &command);
 
-/// Checks, after the commands, that one AWAIT follows each ALL_REDUCE.
+/// Checks, after the commands, that one AWAIT follows each COLLECTIVE.
 Status checkWaits(const sinter_entry &entry);
 
 /// Whether `command`, which was checked, is in a chain that goes on after it.
@@ -63,9 +63,10 @@ uint64_t dtypeBytes(uint32_t dtype);
 /// "f32", "i64", ...; "dtype 99" for a number that is not a sinter_dtype.
 std::string dtypeName(uint32_t dtype);
 
-/// "launch", "matmul", ...; "unknown" for a number that is not a
-/// sinter_command_kind.
-const char *commandName(uint32_t kind);
+/// "launch", "matmul", ...; of a COLLECTIVE its op: "all_reduce", ...;
+/// "unknown" for a number that is not a sinter_command_kind or
+/// sinter_collective_op.
+const char *commandName(const sinter_command &command);
 
 /// a * b and a + b of nonnegative numbers; false if int64 cannot hold them.
 inline bool multiplyInto(int64_t a, int64_t b, int64_t &result) {

@@ -58,7 +58,7 @@ uint64_t sinter::rt::stateBytes(const sinter_artifact &artifact,
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_state_desc &state = artifact.states[i];
     if (state.place == place)
-      bytes = std::max(bytes, state.offsetBytes + state.tensor.sizeBytes);
+      bytes = std::max(bytes, state.offsetBytes + sinter_held_bytes(&state));
   }
   return (bytes + 63) / 64 * 64;
 }

@@ -47,6 +47,13 @@ inline bool hasRounded(const sinter_artifact &artifact) {
   return numOwnStates(artifact) < artifact.numStates;
 }
 
+/// How many replicas run the program together; at least 1.
+inline int64_t replicasOf(const sinter_artifact &artifact) {
+  return artifact.training && artifact.training->replicas
+             ? artifact.training->replicas
+             : 1;
+}
+
 /// Checks the table of places, its arenas and the states' places; the states'
 /// other fields must have been checked.
 Status checkPlaces(const sinter_artifact &artifact);

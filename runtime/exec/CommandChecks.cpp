@@ -52,7 +52,7 @@ Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
   case SINTER_SPACE_STATE:
     SINTER_RETURN_IF_ERROR(indexed(artifact.numStates, "state"));
     SINTER_RETURN_IF_ERROR(here(artifact.states[slice.index].place, "a state"));
-    return artifact.states[slice.index].tensor.sizeBytes;
+    return sinter_held_bytes(&artifact.states[slice.index]);
   case SINTER_SPACE_INPUT:
     SINTER_RETURN_IF_ERROR(indexed(entry.numInputs, "input"));
     return entry.inputs[slice.index].sizeBytes;
@@ -109,21 +109,35 @@ static Status checkLaunch(const sinter_artifact &artifact,
   return {};
 }
 
-static Status checkAllReduce(const sinter_command &command) {
+static Status checkCollective(const sinter_artifact &artifact,
+                              const sinter_command &command) {
+  const sinter_collective &what = command.collective;
+  if (what.op > SINTER_ALL_GATHER)
+    return Status::invalid("has the unknown collective op " + number(what.op));
+  if (what.axis != SINTER_AXIS_DATA)
+    return Status::invalid("has the unknown mesh axis " + number(what.axis));
+  const std::string name = commandName(command);
   const uint32_t count = command.numReads;
   if (count == 0 || command.numSlices != 2 * count)
-    return Status::invalid("an all_reduce needs as many written slices as read "
-                           "ones");
-  const uint32_t dtype = command.allReduce.dtype;
-  const uint64_t elementBytes = dtypeBytes(dtype);
-  if (elementBytes == 0 || dtype == SINTER_BOOL)
-    return Status::invalid("sums elements of " + dtypeName(dtype));
-  for (uint32_t i = 0; i < count; ++i)
-    if (command.slices[i].sizeBytes != command.slices[count + i].sizeBytes ||
-        command.slices[i].sizeBytes % elementBytes != 0)
-      return Status::invalid(
-          "sums " + std::to_string(command.slices[i].sizeBytes) +
-          " bytes into " + std::to_string(command.slices[count + i].sizeBytes));
+    return Status::invalid(name + " needs as many written slices as read ones");
+  const uint64_t elementBytes = dtypeBytes(what.dtype);
+  const bool isGather = what.op == SINTER_ALL_GATHER;
+  if (elementBytes == 0 || (what.dtype == SINTER_BOOL && !isGather))
+    return Status::invalid((isGather ? "gathers" : "sums") +
+                           std::string(" elements of ") +
+                           dtypeName(what.dtype));
+  const auto replicas = static_cast<uint64_t>(replicasOf(artifact));
+  const uint64_t parts = what.op == SINTER_ALL_REDUCE ? 1 : replicas;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t read = command.slices[i].sizeBytes,
+                   written = command.slices[count + i].sizeBytes,
+                   part = isGather ? read : written,
+                   whole = isGather ? written : read;
+    if (part % elementBytes || whole % parts || whole / parts != part)
+      return Status::invalid(name + " of " + std::to_string(replicas) +
+                             " replicas reads " + std::to_string(read) +
+                             " bytes and writes " + std::to_string(written));
+  }
   return {};
 }
 
@@ -131,21 +145,21 @@ Status sinter::rt::checkWaits(const sinter_entry &entry) {
   std::set<uint32_t> begun, known;
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
-    if (command.kind == SINTER_CMD_ALL_REDUCE) {
-      const uint32_t event = command.allReduce.event;
+    if (command.kind == SINTER_CMD_COLLECTIVE) {
+      const uint32_t event = command.collective.event;
       if (event >= entry.numCommands || !known.insert(event).second)
         return Status::invalid("command " + number(i) + " has the event " +
-                               number(event) + " of another all_reduce");
+                               number(event) + " of another collective");
       begun.insert(event);
     } else if (command.kind == SINTER_CMD_AWAIT &&
                begun.erase(command.event) == 0) {
       return Status::invalid("command " + number(i) + " waits for event " +
                              number(command.event) +
-                             ", which no all_reduce before it has");
+                             ", which no collective before it has");
     }
   }
   if (!begun.empty())
-    return Status::invalid("nothing waits for the all_reduce of event " +
+    return Status::invalid("nothing waits for the collective of event " +
                            number(*begun.begin()));
   return {};
 }
@@ -241,8 +255,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     return {};
   case SINTER_CMD_SCAN:
     return checkScan(artifact, entry, command);
-  case SINTER_CMD_ALL_REDUCE:
-    return checkAllReduce(command);
+  case SINTER_CMD_COLLECTIVE:
+    return checkCollective(artifact, command);
   case SINTER_CMD_AWAIT:
     if (command.numSlices != 0)
       return Status::invalid("a wait has no slices");

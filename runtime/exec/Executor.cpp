@@ -206,17 +206,20 @@ Status Executor::prepareCall(const sinter_artifact &artifact, uint32_t index,
   return {};
 }
 
-Status Executor::prepareSummation(const sinter_command &command, Place &place,
-                                  Step &step) {
-  step.reduction = static_cast<uint32_t>(reductions_.size());
-  const uint32_t event = command.allReduce.event;
-  if (reductionOf_.size() <= event)
-    reductionOf_.resize(event + 1);
-  reductionOf_[event] = step.reduction;
-  Summation &made = reductions_.emplace_back();
-  made.dtype = command.allReduce.dtype;
-  for (uint32_t i = 0; i < command.numReads; ++i)
-    made.elements.push_back(command.slices[i].sizeBytes /
+Status Executor::prepareCollective(const sinter_command &command, Place &place,
+                                   Step &step) {
+  step.collective = static_cast<uint32_t>(collectives_.size());
+  const uint32_t event = command.collective.event;
+  if (collectiveOf_.size() <= event)
+    collectiveOf_.resize(event + 1);
+  collectiveOf_[event] = step.collective;
+  PreparedCollective &made = collectives_.emplace_back();
+  made.op = command.collective.op;
+  made.dtype = command.collective.dtype;
+  const uint32_t count = command.numReads;
+  for (uint32_t i = 0; i < count; ++i)
+    made.elements.push_back(std::max(command.slices[i].sizeBytes,
+                                     command.slices[count + i].sizeBytes) /
                             dtypeBytes(made.dtype));
   for (std::unique_ptr<Event> *event : {&made.ready, &made.done}) {
     auto created = place.device->createEvent(EventUse::Order);
@@ -303,11 +306,11 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     case SINTER_CMD_ATTENTION:
       prepared = executor.prepareCall(artifact, i, step);
       break;
-    case SINTER_CMD_ALL_REDUCE:
-      prepared = executor.prepareSummation(command, place, step);
+    case SINTER_CMD_COLLECTIVE:
+      prepared = executor.prepareCollective(command, place, step);
       break;
     case SINTER_CMD_AWAIT:
-      step.reduction = executor.reductionOf_[command.event];
+      step.collective = executor.collectiveOf_[command.event];
       break;
     case SINTER_CMD_RECORD:
     case SINTER_CMD_WAIT:
@@ -387,7 +390,7 @@ std::string Executor::describe(const Place &place) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].place != &place ||
         (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[callOf_[i]] &&
-         steps_[i].kind != SINTER_CMD_ALL_REDUCE))
+         steps_[i].kind != SINTER_CMD_COLLECTIVE))
       continue;
     if (++count <= most)
       names += (count > 1 ? "; " : "") + std::string(entry_->commands[i].label);

@@ -135,11 +135,11 @@ private:
     Place *place;
     Stream *stream;
     union {
-      uint32_t kernel;    // LAUNCH
-      LibraryCall *call;  // MATMUL, CONV
-      uint32_t reduction; // ALL_REDUCE, AWAIT: in `reductions_`
-      uint64_t sizeBytes; // COPY, FILL
-      uint32_t event;     // RECORD, WAIT
+      uint32_t kernel;     // LAUNCH
+      LibraryCall *call;   // MATMUL, CONV
+      uint32_t collective; // COLLECTIVE, AWAIT: in `collectives_`
+      uint64_t sizeBytes;  // COPY, FILL
+      uint32_t event;      // RECORD, WAIT
     };
     int64_t tiles;
     Place *from, *to;   // COPY
@@ -157,18 +157,19 @@ private:
     uint64_t offsetBytes;
   };
 
-  /// One ALL_REDUCE. It starts after `ready` on the commands' stream and ends
+  /// One COLLECTIVE. It starts after `ready` on the commands' stream and ends
   /// at `done` on a stream of its own.
-  struct Summation {
-    uint32_t dtype;
-    std::vector<uint64_t> elements;
+  struct PreparedCollective {
+    uint32_t op, dtype;
+    std::vector<uint64_t> elements; // of whole arrays
     std::unique_ptr<Event> ready, done;
-    uint64_t number = 0; // of the sum in this run, for Communicator::await
+    uint64_t number = 0; // of its last run, for Communicator::await
   };
 
-  Status prepareSummation(const sinter_command &command, Place &place,
-                          Step &step);
-  Status sum(const Step &step, Stream &stream, void *const *buffers);
+  Status prepareCollective(const sinter_command &command, Place &place,
+                           Step &step);
+  Status beginCollective(const Step &step, Stream &stream,
+                         void *const *buffers);
   Status prepareCall(const sinter_artifact &artifact, uint32_t index,
                      Step &step);
   Status prepareChain(const sinter_artifact &artifact, uint32_t index,
@@ -222,8 +223,8 @@ private:
   std::optional<IndexFault> indexFault_;
   bool hasRun_ = false;
   CommandWatch *watch_ = nullptr;
-  std::vector<Summation> reductions_;
-  std::vector<uint32_t> reductionOf_;                // by the event's number
+  std::vector<PreparedCollective> collectives_;
+  std::vector<uint32_t> collectiveOf_;               // by the event's number
   std::vector<std::unique_ptr<Graph>> graphs_;       // by slot
   std::vector<std::unique_ptr<Graph>> seriesGraphs_; // by first slot
   std::vector<std::unique_ptr<Event>> marks_;        // of a profile

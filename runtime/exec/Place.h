@@ -77,7 +77,7 @@ struct Place {
   /// The end of the last run on all streams. Null in programs on one device,
   /// and if host memory is shared: the run is then done when the call returns.
   std::unique_ptr<Event> end;
-  std::unique_ptr<Stream> collectives; // for all_reduces; null: none
+  std::unique_ptr<Stream> collectives; // null: no command is one
   std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;
   uint8_t *arena = nullptr;                   // null with separateSlices

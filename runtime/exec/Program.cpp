@@ -456,9 +456,7 @@ Status Program::run(const char *name, const sinter_control *control,
 }
 
 Status Program::join(const sinter_rank &rank) {
-  const sinter_training *training = artifact_->training;
-  const uint32_t replicas =
-      training && training->replicas ? training->replicas : 1;
+  const int64_t replicas = replicasOf(*artifact_);
   if (rank.replicas != replicas)
     return Status::invalid("the program was compiled for " +
                            std::to_string(replicas) + " replicas, not for " +

@@ -17,11 +17,11 @@ Status Program::initializeStates() {
   for (uint32_t i = 0; i < artifact_->numStates; ++i) {
     const sinter_state_desc &state = artifact_->states[i];
     Place &place = placeOf(state);
-    if (state.initOffsetBytes != UINT64_MAX && state.tensor.sizeBytes)
+    if (state.initOffsetBytes != UINT64_MAX && sinter_held_bytes(&state))
       SINTER_RETURN_IF_ERROR(
           place.device->upload(*place.stream, place.states + state.offsetBytes,
                                artifact_->constants + state.initOffsetBytes,
-                               state.tensor.sizeBytes));
+                               sinter_held_bytes(&state)));
   }
   for (Place &place : places_)
     SINTER_RETURN_IF_ERROR(place.device->synchronize(*place.stream));
@@ -41,7 +41,7 @@ Status Program::refresh() {
 
 uint8_t *Program::state(uint32_t index) {
   if (index >= artifact_->numStates ||
-      artifact_->states[index].tensor.sizeBytes == 0 || staging_ || refresh_)
+      sinter_held_bytes(&artifact_->states[index]) == 0 || staging_ || refresh_)
     return nullptr;
   return places_.front().states + artifact_->states[index].offsetBytes;
 }
@@ -57,12 +57,12 @@ Status Program::readState(uint32_t index, void *to) {
   if (isRounded(state))
     SINTER_RETURN_IF_ERROR(refresh());
   SINTER_RETURN_IF_ERROR(finishRuns());
-  if (!state.tensor.sizeBytes)
+  if (!sinter_held_bytes(&state))
     return {};
   Place &place = placeOf(state);
   SINTER_RETURN_IF_ERROR(place.device->download(
       *place.stream, to, place.states + state.offsetBytes,
-      state.tensor.sizeBytes));
+      sinter_held_bytes(&state)));
   return place.device->synchronize(*place.stream);
 }
 
@@ -75,11 +75,11 @@ Status Program::writeState(uint32_t index, const void *from) {
                            state.tensor.name + "' itself");
   SINTER_RETURN_IF_ERROR(finishRuns());
   isStale_ = true;
-  if (!state.tensor.sizeBytes)
+  if (!sinter_held_bytes(&state))
     return {};
   Place &place = placeOf(state);
   SINTER_RETURN_IF_ERROR(place.device->upload(*place.stream,
                                               place.states + state.offsetBytes,
-                                              from, state.tensor.sizeBytes));
+                                              from, sinter_held_bytes(&state)));
   return place.device->synchronize(*place.stream);
 }

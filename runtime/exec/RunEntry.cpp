@@ -16,18 +16,19 @@ static uint64_t nowNs() {
   return uint64_t(time.tv_sec) * 1000000000u + uint64_t(time.tv_nsec);
 }
 
-/// Queues a sum over replicas, which overlaps with the commands after it.
-Status Executor::sum(const Step &step, Stream &stream, void *const *buffers) {
+/// Queues a collective, which overlaps with the commands after it.
+Status Executor::beginCollective(const Step &step, Stream &stream,
+                                 void *const *buffers) {
   Place &place = *step.place;
-  Summation &what = reductions_[step.reduction];
+  PreparedCollective &what = collectives_[step.collective];
   if (!place.group)
-    return Status::invalid("is a sum over replicas, but this program has not "
-                           "joined a group of replicas");
+    return Status::invalid("is a collective of replicas, but this program has "
+                           "not joined a group of replicas");
   SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, stream));
   SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
-  SINTER_RETURN_IF_ERROR(place.group->allReduce(
-      *place.collectives, {what.dtype, what.elements}, buffers));
-  what.number = place.group->numSums();
+  SINTER_RETURN_IF_ERROR(place.group->run(
+      *place.collectives, {what.op, what.dtype, what.elements}, buffers));
+  what.number = place.group->numBegun();
   return place.device->record(*what.done, *place.collectives);
 }
 
@@ -68,10 +69,10 @@ Status Executor::runStep(const Step &step, Stream &stream, uint32_t slot) {
   case SINTER_CMD_ATTENTION:
     return device.call(stream, watch_ && step.alone ? *step.alone : *step.call,
                        buffers);
-  case SINTER_CMD_ALL_REDUCE:
-    return sum(step, stream, buffers);
+  case SINTER_CMD_COLLECTIVE:
+    return beginCollective(step, stream, buffers);
   case SINTER_CMD_AWAIT: {
-    const Summation &what = reductions_[step.reduction];
+    const PreparedCollective &what = collectives_[step.collective];
     if (step.place->group)
       SINTER_RETURN_IF_ERROR(step.place->group->await(what.number));
     return device.wait(stream, *what.done);
@@ -129,15 +130,15 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
 
 Status Executor::tellWatch(uint32_t index, uint32_t slot) {
   const Step *step = &steps_[index];
-  if (step->kind == SINTER_CMD_ALL_REDUCE || step->kind == SINTER_CMD_RECORD ||
+  if (step->kind == SINTER_CMD_COLLECTIVE || step->kind == SINTER_CMD_RECORD ||
       step->kind == SINTER_CMD_WAIT)
     return {};
   if (step->kind == SINTER_CMD_AWAIT) {
-    // Report the summation before it that has its number.
-    const uint32_t awaited = step->reduction;
+    // Report the collective before it that has its number.
+    const uint32_t awaited = step->collective;
     do
       step = &steps_[--index];
-    while (step->kind != SINTER_CMD_ALL_REDUCE || step->reduction != awaited);
+    while (step->kind != SINTER_CMD_COLLECTIVE || step->collective != awaited);
   }
   Place &place = step->to ? *step->to : *step->place;
   return watch_->ran({*entry_, index, *place.device, *place.stream,

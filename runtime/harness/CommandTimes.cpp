@@ -152,7 +152,7 @@ std::string CommandTimes::traceEvents() const {
       args["trip"] = trip.trip;
     }
     list.push_back({{"name", command.label},
-                    {"cat", commandName(command.kind)},
+                    {"cat", commandName(command)},
                     {"ph", "X"},
                     {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
                     {"dur", static_cast<double>(event.durationNs) / 1e3},
@@ -306,7 +306,7 @@ std::string CommandTimes::table(const Ceilings &ceilings,
     if (flopsOf && hasMost)
       text += most(" %9.3f", row.mostTflops);
     text += formatted("  %5s  %-7s ", numberOf(*row.line).c_str(),
-                      commandName(command.kind));
+                      commandName(command));
     if (entries_.size() > 1)
       text += std::string("@") + row.entry->source->name + " ";
     if (command.kind == SINTER_CMD_LAUNCH)
@@ -348,7 +348,7 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     each["index"] = row.line->index;
     if (row.line->inBody)
       each["in_body"] = *row.line->inBody;
-    each["kind"] = commandName(command.kind);
+    each["kind"] = commandName(command);
     if (command.kind == SINTER_CMD_LAUNCH)
       each["kernel"] = kernelName(command);
     each["nodes"] = row.nodes;

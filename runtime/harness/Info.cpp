@@ -53,6 +53,8 @@ static Json stateJson(const StateTable &states) {
                                                    states.dims(i).end())},
                     {"sizeBytes", state.tensor.sizeBytes},
                     {"trainable", state.trainable != 0}});
+    if (state.partBytes)
+      list.back()["partBytes"] = state.partBytes;
   }
   return list;
 }

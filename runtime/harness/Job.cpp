@@ -8,6 +8,7 @@
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/collective/Communicator.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Replicas.h"
 #include "runtime/harness/Signals.h"
 
@@ -97,10 +98,11 @@ static std::vector<std::string> linesOf(const std::string &text) {
   return lines;
 }
 
-Status Job::agree(const std::string &what, const Facts &facts) {
+Status Job::agree(const Facts &facts) {
   if (!meeting_)
     return {};
-  Result<std::vector<std::string>> all = meeting_->gather(what, textOf(facts));
+  Result<std::vector<std::string>> all =
+      meeting_->gather("facts " + std::to_string(++agreements_), textOf(facts));
   if (!all.ok())
     return all.status();
   const std::vector<std::string> first = linesOf(all->front());
@@ -137,10 +139,10 @@ Result<Permission> Job::awaitPermission(int64_t step, int64_t most,
   if (step < allowed_)
     return Permission{allowed_};
   const uint32_t asked = askedHere | meeting_->takeAsked();
-  for (Order order : {Order::Stop, Order::Save}) {
+  for (Order order : {Order::Stop, Order::Save, Order::Compare}) {
     if (!(asked & static_cast<uint32_t>(order)))
       continue;
-    // A run that stops also saves.
+    // A run that stops also saves, and one that saves compares.
     const Permission permission{step, order};
     SINTER_RETURN_IF_ERROR(meeting_->allow(permission));
     return permission;
@@ -173,11 +175,14 @@ Status Job::conclude(Status status, const std::string &where) {
     meeting_->fail(status.message());
     return status.as(status.code(), self + ": " + status.message());
   }
-  // The nodes of the sum are in front of what the group says.
+  // The nodes of the message are in front of what the group says, its number
+  // and size at the end.
   std::string text = ended.message() + "; " + self + " stops in " + where;
   if (const size_t colon = status.message().find(": ");
       isAboutOthers && colon != std::string::npos)
-    text += ", in the sum of " + status.message().substr(0, colon);
+    text += ", in the sum of " + status.message().substr(0, colon) +
+            status.message().substr(std::min(
+                status.message().rfind(", message "), status.message().size()));
   if (ended.code() == SINTER_INTERRUPTED)
     text += "; restart all processes with --resume";
   return {ended.code(), text};

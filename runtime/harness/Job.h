@@ -51,10 +51,9 @@ public:
   Meeting *meeting() { return meeting_.get(); }
 
   /// Each fact is a name and a value. SINTER_INVALID, naming the first fact and
-  /// the lowest rank that differ from rank 0's, in all processes. `what` is
-  /// used once.
+  /// the lowest rank that differ from rank 0's, in all processes.
   using Facts = std::vector<std::pair<std::string, std::string>>;
-  Status agree(const std::string &what, const Facts &facts);
+  Status agree(const Facts &facts);
 
   /// Waits until step `step` may begin or there is an order to follow before
   /// it. The leader decides: an order if one is asked for in `askedHere` (bits
@@ -63,6 +62,11 @@ public:
   Result<Permission> awaitPermission(int64_t step, int64_t most,
                                      uint32_t askedHere);
   void ask(Order order) { meeting_->ask(order); }
+  /// What this process does, for the others.
+  void setStep(int64_t step, bool isTraining) {
+    if (meeting_)
+      meeting_->setStep(step, isTraining);
+  }
 
   /// `status` of this process, as the job's: if it is about another process,
   /// why that one has ended, with `where` this one was: "step 7". Tells the
@@ -75,7 +79,8 @@ private:
   std::unique_ptr<Meeting> meeting_;
   /// All processes have found that they differ, and end.
   bool knowDifference_ = false;
-  int64_t allowed_ = 0; // rank 0: steps before it may begin
+  uint64_t agreements_ = 0; // calls of agree()
+  int64_t allowed_ = 0;     // rank 0: steps before it may begin
   int64_t mostAllowed_ = 1;
   std::chrono::steady_clock::time_point allowedAt_;
 };

@@ -38,7 +38,7 @@ static nlohmann::ordered_json entryJson(const sinter_artifact &artifact,
   json["unsharedBytes"] = entry.unsharedBytes;
   json["commands"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < entry.numCommands; ++i)
-    json["commands"].push_back({{"kind", commandName(entry.commands[i].kind)},
+    json["commands"].push_back({{"kind", commandName(entry.commands[i])},
                                 {"place", entry.commands[i].place},
                                 {"stream", entry.commands[i].stream},
                                 {"label", entry.commands[i].label}});
@@ -54,11 +54,10 @@ static void printValues(const sinter_entry &entry, uint32_t place) {
   std::printf("  %12s %12s  %11s  %s\n", "offset", "bytes", "commands",
               "first written by");
   for (const ArenaValue &value : arenaValues(entry, place))
-    std::printf("  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n",
-                value.offsetBytes, value.sizeBytes, value.firstCommand,
-                value.lastCommand,
-                commandName(entry.commands[value.firstCommand].kind),
-                value.label.c_str());
+    std::printf(
+        "  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n", value.offsetBytes,
+        value.sizeBytes, value.firstCommand, value.lastCommand,
+        commandName(entry.commands[value.firstCommand]), value.label.c_str());
 }
 
 /// Prints every value, and then the sum over time.
@@ -76,7 +75,7 @@ static void printStates(const sinter_artifact &artifact) {
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_state_desc &state = artifact.states[i];
     std::printf("  %12" PRIu64 " %12" PRIu64 "  %s%s%s\n", state.offsetBytes,
-                state.tensor.sizeBytes, state.tensor.name,
+                sinter_held_bytes(&state), state.tensor.name,
                 artifact.numPlaces ? " on " : "",
                 artifact.numPlaces ? artifact.places[state.place].device : "");
   }
@@ -88,7 +87,7 @@ static nlohmann::ordered_json statesJson(const sinter_artifact &artifact) {
     const sinter_state_desc &state = artifact.states[i];
     json.push_back({{"name", state.tensor.name},
                     {"offsetBytes", state.offsetBytes},
-                    {"sizeBytes", state.tensor.sizeBytes}});
+                    {"sizeBytes", sinter_held_bytes(&state)}});
     if (artifact.numPlaces)
       json.back()["device"] = artifact.places[state.place].device;
   }

@@ -23,12 +23,6 @@
 
 using namespace sinter::rt;
 
-int64_t sinter::rt::replicasOf(const sinter_artifact &artifact) {
-  return artifact.training && artifact.training->replicas
-             ? artifact.training->replicas
-             : 1;
-}
-
 int64_t sinter::rt::microBatchesOf(const sinter_artifact &artifact) {
   return artifact.training && artifact.training->accumulate
              ? artifact.training->accumulate
@@ -235,6 +229,10 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
       return replica.session->program()->program->join(rank);
     }));
   all->isJoined_ = group.replicas > 1;
+  std::vector<sinter_program *> programs;
+  for (const auto &replica : all->replicas_)
+    programs.push_back(replica->session->program());
+  all->first().holdParts(std::move(programs), job.firstReplica());
   if (Meeting *meeting = job.meeting())
     meeting->onEnd([all = all.get()] {
       for (const auto &replica : all->replicas_)
@@ -259,6 +257,11 @@ std::string Replicas::workers() const {
 // States
 //===----------------------------------------------------------------------===//
 
+/// Whether each replica has a value of its own.
+static bool isOwn(const sinter_state_desc &state) {
+  return state.role == SINTER_STATE_ACCUM || state.partBytes;
+}
+
 Status Replicas::spreadStates() {
   if (replicas_.size() == 1)
     return {};
@@ -266,8 +269,8 @@ Status Replicas::spreadStates() {
   const sinter_artifact &artifact = source.artifact();
   std::vector<uint8_t> bytes;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
-    if (isRounded(artifact.states[i]))
-      continue; // each replica computes it
+    if (isRounded(artifact.states[i]) || artifact.states[i].partBytes)
+      continue; // each replica computes it, or has a part of its own
     bytes.resize(artifact.states[i].tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(source.readState(i, bytes.data()));
     for (size_t r = 1; r < replicas_.size(); ++r)
@@ -285,8 +288,8 @@ Status Replicas::checkEqual() {
   std::vector<uint8_t> bytes, others;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
-    if (artifact.states[i].role == SINTER_STATE_ACCUM)
-      continue; // a replica's own
+    if (isOwn(artifact.states[i]))
+      continue;
     bytes.resize(tensor.sizeBytes);
     others.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(
@@ -304,7 +307,7 @@ Status Replicas::checkEqual() {
   return {};
 }
 
-Status Replicas::checkProcesses(const std::string &when) {
+Status Replicas::checkProcesses() {
   if (!job_->spansProcesses())
     return {};
   Program &program = *first().program()->program;
@@ -313,14 +316,14 @@ Status Replicas::checkProcesses(const std::string &when) {
   Job::Facts facts;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
-    if (artifact.states[i].role == SINTER_STATE_ACCUM)
-      continue; // a replica's own
+    if (isOwn(artifact.states[i]))
+      continue;
     bytes.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
     facts.emplace_back(std::string("state '") + tensor.name + "'",
                        "hash " + toHex(hash64(bytes)));
   }
-  Status same = job_->agree(when, facts);
+  Status same = job_->agree(facts);
   return same.code() == SINTER_INVALID
              ? same.as(SINTER_MISMATCH, same.message())
              : same;

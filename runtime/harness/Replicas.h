@@ -24,9 +24,6 @@
 
 namespace sinter::rt {
 
-/// How many replicas `artifact` was compiled for.
-int64_t replicasOf(const sinter_artifact &artifact);
-
 /// How many micro-batches a step of `artifact` has.
 int64_t microBatchesOf(const sinter_artifact &artifact);
 /// The entry that takes the data of a step, or null.
@@ -62,9 +59,8 @@ public:
   /// SINTER_MISMATCH, naming the state, if two replicas of this process differ
   /// in one.
   Status checkEqual();
-  /// The same for the first replicas of all processes, which all call this with
-  /// the same `when`, once.
-  Status checkProcesses(const std::string &when);
+  /// The same for the first replicas of all processes, which all call this.
+  Status checkProcesses();
 
   /// Prepares the batches of the steps in `options`, whose order has one part.
   /// `reader` outlives this.

@@ -39,6 +39,10 @@ public:
   const sinter_artifact &artifact() const { return *artifact_; }
   sinter_program *program() const { return program_; }
   const StateTable &states() const { return states_; }
+  /// See StateTable::holdParts().
+  void holdParts(std::vector<sinter_program *> replicas, uint32_t first) {
+    states_.holdParts(std::move(replicas), first);
+  }
   /// True if the device is still working when begin() returns.
   bool isAsynchronous() const;
   /// What computes: "2 threads", "cuda:0".

@@ -269,12 +269,14 @@ Status Trainer::loop() {
       continue;
     const int64_t count = stepsToBegin(*until);
     SINTER_RETURN_IF_ERROR(timeCommands());
+    job_->setStep(step_, /*isTraining=*/true);
     SINTER_RETURN_IF_ERROR(beginSteps(count));
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     bool saves = !job_->spansProcesses() && isTimeToSave();
     const int64_t ahead = worksAhead() && !ends && !saves ? count : 0;
     while (int64_t(replicas_->underWay()) > ahead)
       SINTER_RETURN_IF_ERROR(finishStep());
+    job_->setStep(step_, /*isTraining=*/false);
     if (ends) {
       SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(evaluateNow());

@@ -47,6 +47,8 @@ private:
   Status joinJob();
   Status agreeOnRun();
   bool isStopped() const;
+  bool isTimeToCompare() const;
+  Status compareProcesses();
   Result<int64_t> awaitPermission(int64_t end);
   Status openStore();
   Status openAllData();
@@ -102,6 +104,12 @@ private:
   std::string updateText(int64_t step) const;
   Status compareData(const BatchReader &data);
   Status checkData();
+  bool dividesStates() const;
+  std::string partName() const;
+  Result<std::vector<Manifest::PartFile>>
+  writeAllParts(const std::string &directory);
+  Status endSaves();
+  Status assistSaves();
   Status saveTo(CheckpointStore &store);
   Status save();
   Status saveOrWarn();
@@ -142,6 +150,10 @@ private:
   int64_t totalSteps_ = 0;
   int64_t savedStep_ = -1;
   int64_t lastOrderedSave_ = -1; // before which step all were told to save
+  /// When the states of all processes were compared last.
+  int64_t comparedStep_ = 0;
+  std::chrono::steady_clock::time_point comparedAt_;
+  uint64_t saveRounds_ = 0; // of what rank 0 says about saves
   bool isStopOrdered_ = false, hasAskedToStop_ = false;
   bool evaluated_ = false; // after step_, and logged
   bool savedEvaluated_ = false;

@@ -10,6 +10,7 @@
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/harness/Trainer.h"
+#include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
 
@@ -60,8 +61,8 @@ Status Trainer::agreeOnRun() {
   for (const auto &[name, value] : runOptions(options_))
     if (std::find(std::begin(own), std::end(own), name) == std::end(own))
       facts.emplace_back("--" + name, value);
-  SINTER_RETURN_IF_ERROR(job_->agree("the run", facts));
-  Status same = replicas_->checkProcesses("the first states");
+  SINTER_RETURN_IF_ERROR(job_->agree(facts));
+  Status same = replicas_->checkProcesses();
   return same.code() == SINTER_MISMATCH
              ? Status::invalid(same.message() + ", before the first step")
              : same;
@@ -69,6 +70,29 @@ Status Trainer::agreeOnRun() {
 
 bool Trainer::isStopped() const {
   return job_->spansProcesses() ? isStopOrdered_ : stopRequested();
+}
+
+/// Of rank 0: whether the states of all processes were not compared for many
+/// steps. The time bounds what that costs.
+bool Trainer::isTimeToCompare() const {
+  constexpr int64_t steps = 100;
+  constexpr std::chrono::seconds time(1);
+  return step_ - std::max(comparedStep_, firstStep_) >= steps &&
+         std::chrono::steady_clock::now() - comparedAt_ >= time;
+}
+
+/// Whether all processes have the same states after step_. None that differ are
+/// saved.
+Status Trainer::compareProcesses() {
+  Status same = replicas_->checkProcesses();
+  if (same.code() != SINTER_MISMATCH)
+    return same;
+  saysWhatIsLost_ = true;
+  return same.as(SINTER_MISMATCH,
+                 same.message() + ", after step " + std::to_string(step_) +
+                     "; nothing is saved after step " +
+                     std::to_string(std::max(comparedStep_, firstStep_)) +
+                     ", where they were the same");
 }
 
 /// Where the steps that may begin now end: before `end`, or at step_ if there
@@ -82,6 +106,8 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
       asked |= static_cast<uint32_t>(Order::Stop);
     if (step_ != lastOrderedSave_ && step_ > firstStep_ && isTimeToSave())
       asked |= static_cast<uint32_t>(Order::Save);
+    if (isTimeToCompare())
+      asked |= static_cast<uint32_t>(Order::Compare);
   } else {
     if (stopRequested() && !hasAskedToStop_) {
       hasAskedToStop_ = true;
@@ -100,14 +126,113 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
   case Order::Stop:
     isStopOrdered_ = true;
     break;
+  case Order::Compare:
   case Order::Save:
-    lastOrderedSave_ = step_;
     SINTER_RETURN_IF_ERROR(finishSteps());
-    SINTER_RETURN_IF_ERROR(
-        replicas_->checkProcesses("step " + std::to_string(step_)));
+    SINTER_RETURN_IF_ERROR(compareProcesses());
+    comparedStep_ = step_;
+    comparedAt_ = std::chrono::steady_clock::now();
+    if (permission->order == Order::Compare)
+      break;
+    lastOrderedSave_ = step_;
     if (store_)
       SINTER_RETURN_IF_ERROR(saveOrWarn());
+    SINTER_RETURN_IF_ERROR(job_->isLeader() ? endSaves() : assistSaves());
     break;
   }
   return step_;
+}
+
+//===----------------------------------------------------------------------===//
+// Checkpoints of which every process has a part
+//===----------------------------------------------------------------------===//
+
+// Rank 0 says where the others write, once for each time that it tries to save,
+// and then that it is done. They say what they have written.
+
+/// Whether other processes have parts of the states.
+bool Trainer::dividesStates() const {
+  return job_->spansProcesses() && session_ && session_->states().hasDivided();
+}
+
+std::string Trainer::partName() const {
+  return partFileName(job_->rank(), job_->processes());
+}
+
+static std::string saveKey(const char *what, uint64_t round) {
+  return std::string(what) + " " + std::to_string(round);
+}
+
+/// `text` with a mark in front: of what was written, or of an error.
+static constexpr char writtenMark = '+', failedMark = '-';
+
+static std::string answer(const Result<Manifest::PartFile> &written) {
+  return written.ok() ? writtenMark + partFileText(*written)
+                      : failedMark + written.status().message();
+}
+
+/// Rank 0, in CheckpointStore::save().
+Result<std::vector<Manifest::PartFile>>
+Trainer::writeAllParts(const std::string &directory) {
+  const uint64_t round = ++saveRounds_;
+  // The others may see the directory elsewhere.
+  const bool isSpare = spare_ && directory.starts_with(spare_->directory());
+  const std::string name = directory.substr(directory.rfind('/') + 1);
+  SINTER_RETURN_IF_ERROR(job_->meeting()->put(
+      saveKey("save", round), (isSpare ? "spare/" : "out/") + name));
+  Result<std::vector<std::string>> answers = job_->meeting()->gather(
+      saveKey("parts", round),
+      answer(writePartFile(directory, partName(), session_->states())));
+  if (!answers.ok())
+    return answers.status();
+  std::vector<Manifest::PartFile> files;
+  for (uint32_t rank = 0; rank < answers->size(); ++rank) {
+    const std::string &text = (*answers)[rank];
+    const std::string who = "rank " + std::to_string(rank) + ": ";
+    if (text.empty() || text.front() != writtenMark)
+      return Status::failed(who +
+                            text.substr(std::min<size_t>(1, text.size())));
+    Result<Manifest::PartFile> file = parsePartFile(text.substr(1));
+    if (!file.ok())
+      return Status::failed(who + "its answer " + file.status().message());
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+/// Rank 0, after its last try to save these states.
+Status Trainer::endSaves() {
+  return dividesStates()
+             ? job_->meeting()->put(saveKey("save", ++saveRounds_), "")
+             : Status();
+}
+
+/// The other processes, meanwhile.
+Status Trainer::assistSaves() {
+  if (!dividesStates())
+    return {};
+  if (options_.checkNonfinite != TrainerOptions::NonFinite::Off)
+    SINTER_RETURN_IF_ERROR(checkStates());
+  while (true) {
+    const uint64_t round = ++saveRounds_;
+    Result<std::string> where = job_->meeting()->get(saveKey("save", round));
+    if (!where.ok())
+      return where.status();
+    if (where->empty())
+      return {};
+    const size_t slash = where->find('/');
+    const std::string directory =
+        where->starts_with("spare/") ? options_.spare : options_.out;
+    Result<Manifest::PartFile> written =
+        directory.empty()
+            ? Result<Manifest::PartFile>(Status::invalid(
+                  "needs --out and --spare as rank 0 has them: each process "
+                  "writes a part of a checkpoint"))
+            : writePartFile(directory + "/" + where->substr(slash + 1),
+                            partName(), session_->states());
+    Result<std::vector<std::string>> answers =
+        job_->meeting()->gather(saveKey("parts", round), answer(written));
+    if (!answers.ok())
+      return answers.status();
+  }
 }

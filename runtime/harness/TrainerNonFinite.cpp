@@ -28,6 +28,10 @@ Status Trainer::prepareFinder() {
   if (options_.injection && !options_.locatesNonfinite)
     return Status::invalid("--inject-nonfinite needs --check-nonfinite=step or "
                            "=op");
+  // It keeps the states before each step, those of one replica for all.
+  if (options_.locatesNonfinite && session_->states().hasDivided())
+    return Status::invalid("--check-nonfinite=step and =op: cannot be combined "
+                           "with divided states (compiled with --shard) yet");
   return options_.locatesNonfinite ? replicas_->makeFinders(options_.injection)
                                    : Status();
 }

@@ -146,7 +146,13 @@ Status Trainer::saveTo(CheckpointStore &store) {
       return equal.as(SINTER_DEVICE_FAILED,
                       "the states cannot be read: " + equal.message());
     SINTER_RETURN_IF_ERROR(equal);
-    return store.save(manifest(), session_->states(), session_->program());
+    WriteParts writeParts;
+    if (dividesStates())
+      writeParts = [this](const std::string &directory) {
+        return writeAllParts(directory);
+      };
+    return store.save(manifest(), session_->states(), session_->program(),
+                      writeParts);
   });
   return saved.code() == SINTER_OUT_OF_MEMORY
              ? CheckpointStore::notSaved(step_, saved)
@@ -238,7 +244,7 @@ Status Trainer::saveSound(const Status &failure) {
   if (!store_ ||
       (intactSteps_ ? *intactSteps_ <= from : saysWhatIsLost_ || !isTrained))
     return failure;
-  if (!intactSteps_)
+  if (!intactSteps_ || dividesStates())
     return with("the training after step " + std::to_string(from) +
                 " is not saved");
   // Data that was changed may be why it failed.
@@ -272,11 +278,12 @@ Status Trainer::finish() {
   if (store_ || options_.checkNonfinite != TrainerOptions::NonFinite::Off)
     SINTER_RETURN_IF_ERROR(checkStates());
   SINTER_RETURN_IF_ERROR(checkData());
-  SINTER_RETURN_IF_ERROR(replicas_->checkProcesses("the last states"));
+  SINTER_RETURN_IF_ERROR(compareProcesses());
   if (!store_)
     SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
     SINTER_RETURN_IF_ERROR(saveLast());
+  SINTER_RETURN_IF_ERROR(job_->isLeader() ? endSaves() : assistSaves());
   if (interrupted) {
     reportProfile();
     return Status(SINTER_INTERRUPTED,

@@ -29,7 +29,7 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(joinJob());
   SINTER_RETURN_IF_ERROR(openStore());
   // Rank 0 makes the directory in which the others look for checkpoints.
-  SINTER_RETURN_IF_ERROR(job_->agree("the directory is there", {}));
+  SINTER_RETURN_IF_ERROR(job_->agree({}));
   if (options_.resume) {
     SINTER_RETURN_IF_ERROR(createPrograms());
     SINTER_RETURN_IF_ERROR(resume());

@@ -7,7 +7,7 @@
 #include "runtime/train/Checkpoint.h"
 
 #include "runtime/base/File.h"
-#include "runtime/base/Hash.h"
+#include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -63,25 +63,6 @@ bool sinter::rt::isIncomplete(const std::string &path) {
 
 namespace {
 
-/// The payload must be the one that the manifest was written for.
-Status checkPayload(const Manifest &manifest, const SafetensorsFile &file,
-                    uint64_t payloadBytes) {
-  if (payloadBytes != manifest.payloadBytes)
-    return Status::failed(file.path() + ": has " +
-                          std::to_string(payloadBytes) +
-                          " bytes, but its manifest says " +
-                          std::to_string(manifest.payloadBytes));
-  if (file.entries().size() != manifest.tensors.size())
-    return Status::failed(file.path() + ": does not match its manifest");
-  for (const Manifest::Tensor &tensor : manifest.tensors) {
-    const SafetensorsFile::Entry *entry = file.find(tensor.name);
-    if (!entry || !entry->hasHash || entry->hash != tensor.hash)
-      return Status::failed(file.path() + ": tensor \"" + tensor.name +
-                            "\" does not match its manifest");
-  }
-  return {};
-}
-
 bool isCheckpoint(const std::string &path) {
   struct stat info;
   return ::stat((path + "/manifest.json").c_str(), &info) == 0;
@@ -108,22 +89,18 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
   Result<Manifest> manifest = readManifest(path);
   if (!manifest.ok())
     return manifest;
-  std::string payloadPath = path + "/state.safetensors";
-  Result<SafetensorsFile> file = SafetensorsFile::open(payloadPath);
+  Result<std::unique_ptr<CheckpointFile>> file =
+      CheckpointFile::open(path, *manifest);
   if (!file.ok())
-    return file.status().as(SINTER_FAILED, file.status().message());
-  Result<uint64_t> payloadBytes = fileSize(payloadPath);
-  if (!payloadBytes.ok())
-    return payloadBytes.status();
-  SINTER_RETURN_IF_ERROR(checkPayload(*manifest, *file, *payloadBytes));
+    return file.status();
   // Another model's checkpoint is the user's mistake, not damage.
   if (reading.accept)
     SINTER_RETURN_IF_ERROR(reading.accept(*manifest));
   if (!reading.weightsOnly) {
-    SINTER_RETURN_IF_ERROR(table.load(*file, program));
+    SINTER_RETURN_IF_ERROR(table.load(**file, program));
     return manifest;
   }
-  Result<std::vector<std::string>> missing = table.loadWeights(*file, program);
+  Result<std::vector<std::string>> missing = table.loadWeights(**file, program);
   if (!missing.ok())
     return missing.status();
   if (reading.missingSlots)

@@ -3,6 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //   OUT/step-00000123/state.safetensors   every state by name (StateTable.h)
+//   OUT/step-00000123/state-00001-of-00004.safetensors
+//                        with divided states in several processes: each one's
+//                        part (CheckpointFile.h), not in state.safetensors
 //   OUT/step-00000123/manifest.json       written last (Manifest.h)
 //   OUT/.lock                             held by the run that writes to OUT
 //
@@ -72,6 +75,17 @@ Result<Manifest> loadNewestCheckpoint(const std::string &directory,
                                       sinter_program *program,
                                       const CheckpointReading &reading);
 
+/// Writes the parts of divided states that this process holds to the file
+/// `name` in `directory`, and says what is in it.
+Result<Manifest::PartFile> writePartFile(const std::string &directory,
+                                         const std::string &name,
+                                         const StateTable &table);
+
+/// Lets every process of a job call writePartFile() for a directory that all of
+/// them see; returns what each has written.
+using WriteParts = std::function<Result<std::vector<Manifest::PartFile>>(
+    const std::string &directory)>;
+
 /// The --out directory of a run, locked for its lifetime.
 class CheckpointStore {
 public:
@@ -86,9 +100,10 @@ public:
   /// Saves the program's state, which the caller has found to be finite, as
   /// step `manifest.step` and fills in the fields about the payload. On failure
   /// (also of an allocation) the older checkpoints are unchanged; the error is
-  /// that of notSaved().
+  /// that of notSaved(). `writeParts` is for states of which this process holds
+  /// only some parts; null: there are none.
   Status save(Manifest manifest, const StateTable &table,
-              sinter_program *program);
+              sinter_program *program, const WriteParts &writeParts = nullptr);
   /// "checkpoint of step 7 not saved: ..." SINTER_DEVICE_FAILED if that is why,
   /// else SINTER_FAILED.
   static Status notSaved(int64_t step, const Status &why);
@@ -105,9 +120,10 @@ private:
   Status takeDirectory();
   Status makeAgain();
   Status writeAndPublish(Manifest &manifest, const StateTable &table,
-                         sinter_program *program);
+                         sinter_program *program, const WriteParts &writeParts);
   Status write(const std::string &temporary, Manifest &manifest,
-               const StateTable &table, sinter_program *program);
+               const StateTable &table, sinter_program *program,
+               const WriteParts &writeParts);
   void prune();
 
   std::string directory_;

@@ -8,6 +8,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/OutOfMemory.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,7 +26,6 @@ namespace {
 
 const char leftoverPrefix[] = ".tmp-";
 const char lockName[] = ".lock";
-const char payloadName[] = "state.safetensors";
 
 Result<std::vector<std::string>> listNames(const std::string &directory) {
   const std::unique_ptr<DIR, int (*)(DIR *)> handle(
@@ -149,6 +149,12 @@ Status CheckpointStore::removeLeftovers() {
   return {};
 }
 
+/// Whether a checkpoint has its tensors in a file of this name.
+static bool isPayload(const std::string &name) {
+  return name == payloadName ||
+         (name.starts_with("state-") && name.ends_with(".safetensors"));
+}
+
 /// Removes what interrupted removals have left of checkpoints that are older
 /// than a complete one, unless there is more than a payload in it.
 void CheckpointStore::removeIncomplete() {
@@ -161,8 +167,7 @@ void CheckpointStore::removeIncomplete() {
       continue;
     }
     Result<std::vector<std::string>> names = listNames(path);
-    if (isOlder && names.ok() &&
-        (names->empty() || *names == std::vector<std::string>{payloadName}) &&
+    if (isOlder && names.ok() && std::ranges::all_of(*names, isPayload) &&
         removeCheckpoint(path).ok())
       std::fprintf(stderr,
                    "note: %s: removed the rest of this checkpoint, whose "
@@ -221,9 +226,56 @@ Status CheckpointStore::makeAgain() {
   return {};
 }
 
+Result<Manifest::PartFile>
+sinter::rt::writePartFile(const std::string &directory, const std::string &name,
+                          const StateTable &table) {
+  Result<std::vector<StateTable::Part>> parts = table.parts();
+  if (!parts.ok())
+    return parts.status();
+  Manifest::PartFile file;
+  file.name = name;
+  std::vector<NamedTensor> tensors;
+  for (const StateTable::Part &part : *parts) {
+    const auto dtype =
+        static_cast<sinter_dtype>(table.desc(part.index).tensor.dtype);
+    const std::span<const int64_t> dims = table.dims(part.index);
+    tensors.push_back({table.name(part.index), dtype, part.dims, part.bytes});
+    file.parts.push_back({table.name(part.index),
+                          {dims.begin(), dims.end()},
+                          part.firstElement,
+                          static_cast<uint64_t>(part.dims.front()),
+                          hash64(part.bytes)});
+  }
+  const std::string path = directory + "/" + name;
+  SINTER_RETURN_IF_ERROR(writeSafetensors(path, tensors));
+  Result<uint64_t> bytes = fileSize(path);
+  if (!bytes.ok())
+    return bytes.status();
+  file.bytes = *bytes;
+  return file;
+}
+
+/// All processes write; what they have written must be here, too.
+static Status addParts(const std::string &directory,
+                       const WriteParts &writeParts, Manifest &manifest) {
+  Result<std::vector<Manifest::PartFile>> files = writeParts(directory);
+  if (!files.ok())
+    return files.status();
+  for (const Manifest::PartFile &file : *files) {
+    Result<uint64_t> bytes = fileSize(directory + "/" + file.name);
+    if (!bytes.ok() || *bytes != file.bytes)
+      return Status::failed(
+          directory + ": has no " + file.name +
+          " as another process has written it: --out must be one directory "
+          "that all processes share");
+  }
+  manifest.partFiles = std::move(*files);
+  return {};
+}
+
 Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
-                              const StateTable &table,
-                              sinter_program *program) {
+                              const StateTable &table, sinter_program *program,
+                              const WriteParts &writeParts) {
   if (::mkdir(temporary.c_str(), 0777) != 0)
     return fileError(temporary, errno);
   Result<StateTable::Snapshot> snapshot = table.snapshot(program);
@@ -240,22 +292,25 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
   manifest.tensors.clear();
   for (const NamedTensor &tensor : tensors)
     manifest.tensors.push_back({tensor.name, hash64(tensor.bytes)});
-  // This also syncs the directory, with both names in it.
+  if (writeParts)
+    SINTER_RETURN_IF_ERROR(addParts(temporary, writeParts, manifest));
+  // This also syncs the directory, with all names in it.
   return writeFileAtomic(temporary + "/manifest.json", manifestText(manifest));
 }
 
 /// save() without pruning; allocations may fail before and after the write.
 Status CheckpointStore::writeAndPublish(Manifest &manifest,
                                         const StateTable &table,
-                                        sinter_program *program) {
+                                        sinter_program *program,
+                                        const WriteParts &writeParts) {
   SINTER_RETURN_IF_ERROR(makeAgain());
   std::string path = checkpointPath(directory_, manifest.step);
   std::string name = path.substr(directory_.size() + 1);
   std::string temporary = directory_ + "/" + leftoverPrefix + name;
   // What a failed save could not remove is in the way of the next one.
   tryToRemove(temporary);
-  Status status =
-      orOutOfMemory([&] { return write(temporary, manifest, table, program); });
+  Status status = orOutOfMemory(
+      [&] { return write(temporary, manifest, table, program, writeParts); });
   if (status.ok() && !publish(temporary, path))
     status = fileError(path, errno);
   if (status.ok())
@@ -267,9 +322,10 @@ Status CheckpointStore::writeAndPublish(Manifest &manifest,
 }
 
 Status CheckpointStore::save(Manifest manifest, const StateTable &table,
-                             sinter_program *program) {
-  Status status =
-      orOutOfMemory([&] { return writeAndPublish(manifest, table, program); });
+                             sinter_program *program,
+                             const WriteParts &writeParts) {
+  Status status = orOutOfMemory(
+      [&] { return writeAndPublish(manifest, table, program, writeParts); });
   if (!status.ok())
     return notSaved(manifest.step, status);
   // What cannot be removed now is tried again after the next save.

@@ -84,6 +84,16 @@ public:
       }
     return result;
   }
+  std::vector<int64_t> counts(const char *key) {
+    std::vector<int64_t> result;
+    if (const Json *array = member(key))
+      for (const Json &value : *array) {
+        if (!value.is_number_unsigned() || value.get<int64_t>() < 0)
+          return missing(key), result;
+        result.push_back(value.get<int64_t>());
+      }
+    return result;
+  }
   const Json *member(const char *key) {
     auto found = object_.find(key);
     if (found == object_.end() || !found->is_structured())
@@ -144,6 +154,48 @@ std::string textsBlock(const Manifest::Texts &texts) {
   return block("{}", items);
 }
 
+std::string partFileBlock(const Manifest::PartFile &file) {
+  std::vector<std::string> parts;
+  for (const Manifest::PartOfState &part : file.parts) {
+    std::string dims;
+    for (int64_t size : part.dims)
+      dims += (dims.empty() ? "" : ", ") + std::to_string(size);
+    parts.push_back(block("{}",
+                          {member("name", jsonText(part.name)),
+                           member("dims", "[" + dims + "]"),
+                           member("first", std::to_string(part.firstElement)),
+                           member("elements", std::to_string(part.elements)),
+                           member("xxh3", jsonText(toHex(part.hash)))},
+                          8));
+  }
+  return block("{}",
+               {member("file", jsonText(file.name)),
+                member("bytes", std::to_string(file.bytes)),
+                member("parts", block("[]", parts, 6))},
+               4);
+}
+
+Result<Manifest::PartFile> readPartFile(const Json &json) {
+  Reader reader(json);
+  Manifest::PartFile file;
+  file.name = reader.text("file");
+  file.bytes = static_cast<uint64_t>(reader.count("bytes"));
+  // It names a file of the directory, nothing else.
+  if (file.name.empty() || file.name.find('/') != std::string::npos)
+    return Status::invalid("its field \"file\" is missing or wrong");
+  if (const Json *parts = reader.member("parts"))
+    for (const Json &part : *parts) {
+      Reader partReader(part);
+      file.parts.push_back({partReader.text("name"), partReader.counts("dims"),
+                            static_cast<uint64_t>(partReader.count("first")),
+                            static_cast<uint64_t>(partReader.count("elements")),
+                            partReader.hash("xxh3")});
+      SINTER_RETURN_IF_ERROR(partReader.status());
+    }
+  SINTER_RETURN_IF_ERROR(reader.status());
+  return file;
+}
+
 std::string listBlock(const std::vector<std::string> &list, size_t indent) {
   std::vector<std::string> items;
   for (const std::string &text : list)
@@ -159,7 +211,8 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
     items.push_back(member(key, value));
   };
   auto flag = [](bool value) { return value ? "true" : "false"; };
-  add("format", std::to_string(Manifest::formatVersion));
+  add("format",
+      std::to_string(manifest.partFiles.empty() ? 2 : Manifest::formatVersion));
   add("model", jsonText(manifest.model));
   add("buildId", jsonText(manifest.buildId));
   add("step", std::to_string(manifest.step));
@@ -192,10 +245,26 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
                              member("xxh3", jsonText(toHex(tensor.hash)))},
                             4));
   add("tensors", block("[]", tensors));
+  std::vector<std::string> files;
+  for (const Manifest::PartFile &file : manifest.partFiles)
+    files.push_back(partFileBlock(file));
+  if (!files.empty())
+    add("partFiles", block("[]", files));
   std::string text = block("{}", items, 0);
   text.resize(text.size() - 2); // "\n}"
   text += ",\n";
   return text + hashKey + toHex(hash64(text)) + "\"\n}\n";
+}
+
+std::string sinter::rt::partFileText(const Manifest::PartFile &file) {
+  return partFileBlock(file);
+}
+
+Result<Manifest::PartFile> sinter::rt::parsePartFile(const std::string &text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return Status::invalid("is not a JSON object");
+  return readPartFile(json);
 }
 
 Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
@@ -255,6 +324,14 @@ Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
           {tensorReader.text("name"), tensorReader.hash("xxh3")});
       SINTER_RETURN_IF_ERROR(tensorReader.status());
     }
+  if (version > 2)
+    if (const Json *files = reader.member("partFiles"))
+      for (const Json &file : *files) {
+        Result<Manifest::PartFile> part = readPartFile(file);
+        if (!part.ok())
+          return part.status();
+        manifest.partFiles.push_back(std::move(*part));
+      }
   SINTER_RETURN_IF_ERROR(reader.status());
   return manifest;
 }

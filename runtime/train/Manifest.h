@@ -21,7 +21,9 @@
 namespace sinter::rt {
 
 struct Manifest {
-  static constexpr int64_t formatVersion = 2; // 1 has no options, no recipe
+  /// 1 has no options and no recipe, 2 no parts. Written without parts, a
+  /// manifest has version 2.
+  static constexpr int64_t formatVersion = 3;
 
   std::string model;
   std::string buildId; // informational: a checkpoint outlives a recompilation
@@ -47,10 +49,28 @@ struct Manifest {
     uint64_t hash = 0; // XXH3-64
   };
   std::vector<Tensor> tensors;
+  /// The files of processes that each hold a part of some states, as one
+  /// dimension. The parts of a state are the whole, without gap or overlap.
+  struct PartOfState {
+    std::string name;
+    std::vector<int64_t> dims; // of the whole
+    uint64_t firstElement = 0, elements = 0;
+    uint64_t hash = 0; // XXH3-64
+  };
+  struct PartFile {
+    std::string name; // in the directory of the checkpoint
+    uint64_t bytes = 0;
+    std::vector<PartOfState> parts;
+  };
+  std::vector<PartFile> partFiles;
 };
 
 /// The text of manifest.json.
 std::string manifestText(const Manifest &manifest);
+
+/// A part file as an object of the manifest, and back.
+std::string partFileText(const Manifest::PartFile &file);
+Result<Manifest::PartFile> parsePartFile(const std::string &text);
 
 /// Parses and verifies it; errors do not begin with a file name. The error for
 /// a newer format names its version.

@@ -108,16 +108,56 @@ static Status lastError(sinter_status code) {
 Result<std::span<const uint8_t>>
 sinter::rt::stateBytes(sinter_program *program, uint32_t index,
                        std::vector<uint8_t> &copy) {
-  const sinter_tensor_desc &tensor =
-      sinter_program_artifact(program)->states[index].tensor;
+  const uint64_t size =
+      sinter_held_bytes(&sinter_program_artifact(program)->states[index]);
   const void *bytes = sinter_program_state(program, index);
-  if (!bytes && tensor.sizeBytes) {
-    copy.resize(tensor.sizeBytes);
+  if (!bytes && size) {
+    copy.resize(size);
     SINTER_RETURN_IF_ERROR(
         lastError(sinter_program_read_state(program, index, copy.data())));
     bytes = copy.data();
   }
-  return std::span(static_cast<const uint8_t *>(bytes), tensor.sizeBytes);
+  return std::span(static_cast<const uint8_t *>(bytes), size);
+}
+
+bool StateTable::hasDivided() const {
+  for (size_t i = 0; i < size(); ++i)
+    if (isDivided(i))
+      return true;
+  return false;
+}
+
+Result<StateTable::Part> StateTable::heldPart(size_t index) const {
+  const sinter_state_desc &state = desc(index);
+  const uint64_t size = state.tensor.sizeBytes,
+                 element = elementBytes(
+                     static_cast<sinter_dtype>(state.tensor.dtype)),
+                 begin = std::min(size, firstHolder_ * state.partBytes),
+                 end =
+                     std::min(size, begin + holders_.size() * state.partBytes);
+  Part part{index,
+            begin / element,
+            {static_cast<int64_t>((end - begin) / element)},
+            std::vector<uint8_t>(holders_.size() * state.partBytes)};
+  for (size_t i = 0; i < holders_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(lastError(
+        sinter_program_read_state(holders_[i], static_cast<uint32_t>(index),
+                                  part.bytes.data() + i * state.partBytes)));
+  part.bytes.resize(end - begin); // without the zeros beyond the whole
+  return part;
+}
+
+Result<std::vector<StateTable::Part>> StateTable::parts() const {
+  std::vector<Part> parts;
+  for (size_t i = 0; i < size(); ++i) {
+    if (!isKept(i) || !isDivided(i) || holders_.empty())
+      continue;
+    Result<Part> part = heldPart(i);
+    if (!part.ok())
+      return part.status();
+    parts.push_back(std::move(*part));
+  }
+  return parts;
 }
 
 Result<StateTable::Snapshot>
@@ -127,6 +167,21 @@ StateTable::snapshot(sinter_program *program) const {
   for (size_t i = 0; i < size(); ++i) {
     if (!isKept(i))
       continue;
+    if (isDivided(i)) {
+      const bool isWhole =
+          firstHolder_ == 0 &&
+          holders_.size() * desc(i).partBytes >= desc(i).tensor.sizeBytes;
+      if (!isWhole)
+        continue;
+      Result<Part> part = heldPart(i);
+      if (!part.ok())
+        return part.status();
+      snapshot.copies[i] = std::move(part->bytes);
+      snapshot.tensors.push_back(
+          {names_[i], static_cast<sinter_dtype>(desc(i).tensor.dtype), dims(i),
+           snapshot.copies[i]});
+      continue;
+    }
     Result<std::span<const uint8_t>> bytes =
         stateBytes(program, static_cast<uint32_t>(i), snapshot.copies[i]);
     if (!bytes.ok())
@@ -160,11 +215,13 @@ static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
   return std::nullopt;
 }
 
-/// Text about what is not finite in a state; nothing for one that is finite or
-/// not of a float type.
+/// Text about what is not finite in a state of `total` bytes, of which `bytes`
+/// are those from element `begin` on; nothing for one that is finite or not of
+/// a float type.
 static std::optional<std::string>
 nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
-              std::span<const uint8_t> initial) {
+              std::span<const uint8_t> initial, uint64_t begin,
+              uint64_t total) {
   std::optional<size_t> first;
   uint64_t fraction = 0;
   switch (dtype) {
@@ -191,8 +248,8 @@ nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
   uint64_t bits = 0;
   std::memcpy(&bits, bytes.data() + *first * size, size);
   return std::string(bits & fraction ? "NaN" : "an infinity") + " (element " +
-         std::to_string(*first) + " of " + std::to_string(bytes.size() / size) +
-         ")";
+         std::to_string(begin + *first) + " of " +
+         std::to_string(total / size) + ")";
 }
 
 Result<std::optional<std::string>>
@@ -200,17 +257,28 @@ StateTable::findNonFinite(sinter_program *program) const {
   const sinter_artifact &artifact = *sinter_program_artifact(program);
   std::vector<uint8_t> copy;
   for (size_t i = 0; i < size(); ++i) {
-    if (!isKept(i))
+    if (!isKept(i) || (isDivided(i) && holders_.empty()))
       continue;
-    Result<std::span<const uint8_t>> bytes =
-        stateBytes(program, static_cast<uint32_t>(i), copy);
+    uint64_t begin = 0;
+    Result<std::span<const uint8_t>> bytes = std::span<const uint8_t>();
+    if (isDivided(i)) {
+      Result<Part> part = heldPart(i);
+      if (!part.ok())
+        return part.status();
+      begin = part->firstElement;
+      copy = std::move(part->bytes);
+      bytes = std::span<const uint8_t>(copy);
+    } else {
+      bytes = stateBytes(program, static_cast<uint32_t>(i), copy);
+    }
     if (!bytes.ok())
       return bytes.status();
     std::span<const uint8_t> initial;
     if (desc(i).initOffsetBytes != UINT64_MAX)
       initial = {artifact.constants + desc(i).initOffsetBytes, bytes->size()};
     if (std::optional<std::string> what =
-            nonFiniteText(desc(i).tensor.dtype, *bytes, initial))
+            nonFiniteText(desc(i).tensor.dtype, *bytes, initial, begin,
+                          desc(i).tensor.sizeBytes))
       return std::optional("state \"" + names_[i] + "\" has " + *what);
   }
   return std::optional<std::string>();

@@ -8,6 +8,9 @@
 // have no use between two steps, and rounded parameters are computed from the
 // parameters: files neither contain nor need them.
 //
+// Of a state that replicas divide, each program holds a part; files have the
+// whole, in one tensor or in several (CheckpointParts.h).
+//
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
 #define SINTER_RUNTIME_TRAIN_STATETABLE_H
@@ -45,6 +48,18 @@ public:
     return states_[index].role != SINTER_STATE_ACCUM &&
            states_[index].role != SINTER_STATE_ROUNDED;
   }
+  /// Whether replicas divide the state.
+  bool isDivided(size_t index) const { return states_[index].partBytes != 0; }
+  bool hasDivided() const;
+  /// Says which programs hold the parts of divided states: those of the
+  /// replicas from `first` on, which are in this process. They outlive the
+  /// table. Until then, such states are neither read nor written: they have no
+  /// use but in training.
+  void holdParts(std::vector<sinter_program *> replicas, uint32_t first) {
+    holders_ = std::move(replicas);
+    firstHolder_ = first;
+  }
+
   /// Hash of the names, dtypes and shapes of what is kept: equal for two builds
   /// of one training program, whatever their target, precision or layout.
   uint64_t hash() const;
@@ -55,7 +70,18 @@ public:
     std::vector<NamedTensor> tensors;
     std::vector<std::vector<uint8_t>> copies; // what `tensors` may refer to
   };
+  /// Without states of which this process holds only some parts.
   Result<Snapshot> snapshot(sinter_program *program) const;
+
+  /// What this process holds of divided states, each as one tensor of one
+  /// dimension, in table order.
+  struct Part {
+    size_t index;              // of the state
+    uint64_t firstElement;     // of the whole
+    std::vector<int64_t> dims; // one: the number of elements, maybe 0
+    std::vector<uint8_t> bytes;
+  };
+  Result<std::vector<Part>> parts() const;
 
   /// Adds the tensors of `snapshot` again under their other names. A program
   /// has a tensor that two modules share only once; files for other programs
@@ -106,6 +132,9 @@ public:
                           const InitOptions &options) const;
 
 private:
+  /// Reads all parts of a divided state that this process holds.
+  Result<Part> heldPart(size_t index) const;
+  Status writePart(size_t index, std::span<const uint8_t> whole) const;
   std::string mismatch(size_t index, const TensorFile::Entry &entry) const;
   bool hasWeights(const TensorFile &file) const;
   bool isWeight(size_t index) const {
@@ -119,6 +148,8 @@ private:
 
   const sinter_state_desc *states_ = nullptr;
   std::vector<std::string> names_;
+  std::vector<sinter_program *> holders_; // of parts of divided states
+  uint32_t firstHolder_ = 0;
 };
 
 /// The current bytes of state `index`: in place if the host can access them,

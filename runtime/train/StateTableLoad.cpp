@@ -69,11 +69,37 @@ void StateTable::addAverages(Chosen &chosen) const {
   }
 }
 
+/// Each holder gets its part of `whole`.
+Status StateTable::writePart(size_t index,
+                             std::span<const uint8_t> whole) const {
+  const uint64_t size = desc(index).partBytes;
+  std::vector<uint8_t> part(size);
+  for (size_t i = 0; i < holders_.size(); ++i) {
+    const uint64_t begin = std::min<uint64_t>(whole.size(),
+                                              (firstHolder_ + i) * size),
+                   end = std::min<uint64_t>(whole.size(), begin + size);
+    std::fill(part.begin(), part.end(), uint8_t(0));
+    std::copy(whole.begin() + begin, whole.begin() + end, part.begin());
+    if (sinter_status code = sinter_program_write_state(
+            holders_[i], static_cast<uint32_t>(index), part.data()))
+      return Status(code, sinter_last_error());
+  }
+  return {};
+}
+
 Status StateTable::write(const TensorFile &file, const Chosen &chosen,
                          sinter_program *program) const {
   std::vector<uint8_t> copy;
   for (auto [index, entry] : chosen) {
     auto number = static_cast<uint32_t>(index);
+    if (isDivided(index)) {
+      if (holders_.empty())
+        continue;
+      copy.resize(entry->sizeBytes);
+      SINTER_RETURN_IF_ERROR(file.read(*entry, copy));
+      SINTER_RETURN_IF_ERROR(writePart(index, copy));
+      continue;
+    }
     auto *bytes = static_cast<uint8_t *>(sinter_program_state(program, number));
     if (bytes) {
       SINTER_RETURN_IF_ERROR(file.read(*entry, {bytes, entry->sizeBytes}));

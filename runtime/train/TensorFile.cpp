@@ -10,6 +10,7 @@
 #include "runtime/data/Dataset.h"
 #include "runtime/data/Readers.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
 #include <string_view>
@@ -143,8 +144,16 @@ sinter::rt::openTensorFile(const std::string &path) {
   Result<std::optional<std::string>> checkpoint = checkpointAt(path);
   if (!checkpoint.ok())
     return checkpoint.status();
-  if (*checkpoint)
-    return owned(SafetensorsFile::open(**checkpoint + "/state.safetensors"));
+  if (*checkpoint) {
+    Result<Manifest> manifest = readManifest(**checkpoint);
+    if (!manifest.ok())
+      return manifest.status();
+    Result<std::unique_ptr<CheckpointFile>> file =
+        CheckpointFile::open(**checkpoint, *manifest);
+    if (!file.ok())
+      return file.status();
+    return std::unique_ptr<TensorFile>(std::move(*file));
+  }
   Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
   if (!file.ok())
     return file.status();

@@ -513,33 +513,63 @@ exec.program @bits_type("x" : tensor<16xf32>, "m" : tensor<64xi1>) -> ("y" : ten
 
 // -----
 
-// all_reduce C1: reads and writes in pairs of one size.
+// collective C1: reads and writes in pairs of sizes that fit.
 exec.program @sum("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
   %y = exec.buffer output[0] 0 + 16 : tensor<4xf32>
-  // expected-error @below {{sums 32 bytes into a buffer of 16}}
-  exec.all_reduce event 0 (%x) -> (%y)
+  // expected-error @below {{makes 16 bytes of 32 with 2 replicas}}
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%y)
   exec.await event 0
 }
 
 // -----
 
-// all_reduce C2: one event each.
+exec.program @part("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+  // expected-error @below {{makes 16 bytes of 32 with 4 replicas}}
+  exec.collective reduce_scatter over data of 4 event 0 (%x) -> (%y)
+  exec.await event 0
+}
+
+// -----
+
+exec.program @whole("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+  // expected-error @below {{makes 16 bytes of 32 with 2 replicas}}
+  exec.collective all_gather over data of 2 event 0 (%x) -> (%y)
+  exec.await event 0
+}
+
+// -----
+
+exec.program @axis("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  // expected-error @+2 {{expected ::sinter::ir::MeshAxis to be one of: data}}
+  // expected-error @below {{failed to parse Sinter_MeshAxisAttr parameter 'value' which is to be a `::sinter::ir::MeshAxis`}}
+  exec.collective all_reduce over model of 2 event 0 (%x) -> (%y)
+}
+
+// -----
+
+// collective C2: one event each.
 exec.program @events("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
   %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
   %z = exec.buffer output[1] 0 + 32 : tensor<8xf32>
-  exec.all_reduce event 0 (%x) -> (%y)
-  // expected-error @below {{has event 0, which another all_reduce has}}
-  exec.all_reduce event 0 (%x) -> (%z)
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%y)
+  // expected-error @below {{has event 0, which another collective has}}
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%z)
   exec.await event 0
 }
 
 // -----
 
-// await C1: after its all_reduce, once.
+// await C1: after its collective, once.
 exec.program @nothing_to_await("x" : tensor<8xf32>) -> () arena 0 unshared 0 max_live 0 {
-  // expected-error @below {{waits for event 3, which no all_reduce before it has}}
+  // expected-error @below {{waits for event 3, which no collective before it has}}
   exec.await event 3
 }
 
@@ -549,7 +579,7 @@ exec.program @never_awaited("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 
   %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
   %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
   // expected-error @below {{is never awaited}}
-  exec.all_reduce event 0 (%x) -> (%y)
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%y)
 }
 
 // -----
@@ -559,9 +589,9 @@ exec.program @early("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 64 unsha
   %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
   %a = exec.buffer arena[0] 0 + 32 : tensor<8xf32>
   %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
-  // expected-note @below {{the all_reduce is here}}
-  exec.all_reduce event 0 (%x) -> (%a)
-  // expected-error @below {{uses what an all_reduce writes before it is awaited}}
+  // expected-note @below {{the collective is here}}
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%a)
+  // expected-error @below {{uses what a collective writes before it is awaited}}
   exec.copy %a -> %y
   exec.await event 0
 }
@@ -578,7 +608,7 @@ exec.program @reused("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<
   %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
   %z = exec.buffer output[1] 0 + 32 : tensor<8xf32>
   exec.copy %x -> %a
-  exec.all_reduce event 0 (%a) -> (%b)
+  exec.collective all_reduce over data of 2 event 0 (%a) -> (%b)
   // expected-error @below {{writes bytes of a buffer that is still in use}}
   exec.copy %x -> %c
   exec.await event 0
@@ -730,7 +760,7 @@ module {
     %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
     %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
     %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
-    exec.all_reduce event 0 (%x) -> (%a) {exec.stream = 2 : i64}
+    exec.collective all_reduce over data of 2 event 0 (%x) -> (%a) {exec.stream = 2 : i64}
     exec.record 1 {exec.stream = 2 : i64}
     // expected-note @below {{the command is here}}
     exec.await event 0 {exec.stream = 2 : i64}

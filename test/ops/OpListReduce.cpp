@@ -320,7 +320,7 @@ void addReduceCases(std::vector<OpCase> &cases) {
            std::vector<Operand>(count, {shape}),
            [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return llvm::to_vector(ValueRange(
-                 b.b.create<AllReduceOp>(b.loc, x, b.b.getI64IntegerAttr(1))
+                 b.b.create<AllReduceOp>(b.loc, x, MeshAxis::data, uint64_t(1))
                      ->getResults()));
            }});
 

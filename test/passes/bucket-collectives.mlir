@@ -6,26 +6,26 @@ func.func @by_size(%a : tensor<4xf32>, %b : tensor<16xf32>, %c : tensor<4xf32>) 
   // CHECK-NEXT: %[[B:.*]] = sinter.exp %arg1
   // CHECK-NEXT: %[[C:.*]] = sinter.exp %arg2
   // CHECK-NEXT: %[[A:.*]] = sinter.exp %arg0
-  // CHECK-NEXT: %[[SB:.*]] = sinter.all_reduce %[[B]] {replicas = 2 : i64}
-  // CHECK-NEXT: %[[S:.*]]:2 = sinter.all_reduce %[[C]], %[[A]] {replicas = 2 : i64}
+  // CHECK-NEXT: %[[SB:.*]] = sinter.all_reduce %[[B]] over data of 2
+  // CHECK-NEXT: %[[S:.*]]:2 = sinter.all_reduce %[[C]], %[[A]] over data of 2
   // CHECK-NEXT: return %[[S]]#1, %[[SB]], %[[S]]#0
   %0 = sinter.exp %b : tensor<16xf32>
   %1 = sinter.exp %c : tensor<4xf32>
   %2 = sinter.exp %a : tensor<4xf32>
-  %3 = sinter.all_reduce %2 {replicas = 2 : i64} : tensor<4xf32>
-  %4 = sinter.all_reduce %0 {replicas = 2 : i64} : tensor<16xf32>
-  %5 = sinter.all_reduce %1 {replicas = 2 : i64} : tensor<4xf32>
+  %3 = sinter.all_reduce %2 over data of 2 : tensor<4xf32>
+  %4 = sinter.all_reduce %0 over data of 2 : tensor<16xf32>
+  %5 = sinter.all_reduce %1 over data of 2 : tensor<4xf32>
   return %3, %4, %5 : tensor<4xf32>, tensor<16xf32>, tensor<4xf32>
 }
 
 // One that needs another one's result is a message of its own.
 // CHECK-LABEL: @depends
 func.func @depends(%a : tensor<4xf32>, %b : tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // CHECK: sinter.all_reduce %arg0 {
-  // CHECK: sinter.all_reduce %{{.*}} {
-  %0 = sinter.all_reduce %a {replicas = 2 : i64} : tensor<4xf32>
+  // CHECK: sinter.all_reduce %arg0 over data of 2
+  // CHECK: sinter.all_reduce %{{.*}} over data of 2
+  %0 = sinter.all_reduce %a over data of 2 : tensor<4xf32>
   %1 = sinter.mul %0, %b : tensor<4xf32>
-  %2 = sinter.all_reduce %1 {replicas = 2 : i64} : tensor<4xf32>
+  %2 = sinter.all_reduce %1 over data of 2 : tensor<4xf32>
   return %0, %2 : tensor<4xf32>, tensor<4xf32>
 }
 
@@ -33,12 +33,12 @@ func.func @depends(%a : tensor<4xf32>, %b : tensor<4xf32>) -> (tensor<4xf32>, te
 // CHECK-LABEL: @users
 func.func @users(%a : tensor<4xf32>, %b : tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // CHECK-NEXT: sinter.exp %arg1
-  // CHECK-NEXT: sinter.all_reduce %arg0, %{{.*}} {
+  // CHECK-NEXT: sinter.all_reduce %arg0, %{{.*}} over data of 2
   // CHECK-NEXT: sinter.neg
-  %0 = sinter.all_reduce %a {replicas = 2 : i64} : tensor<4xf32>
+  %0 = sinter.all_reduce %a over data of 2 : tensor<4xf32>
   %1 = sinter.neg %0 : tensor<4xf32>
   %2 = sinter.exp %b : tensor<4xf32>
-  %3 = sinter.all_reduce %2 {replicas = 2 : i64} : tensor<4xf32>
+  %3 = sinter.all_reduce %2 over data of 2 : tensor<4xf32>
   return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
 
@@ -46,7 +46,7 @@ func.func @users(%a : tensor<4xf32>, %b : tensor<4xf32>) -> (tensor<4xf32>, tens
 // CHECK-LABEL: @types
 func.func @types(%a : tensor<4xf32>, %b : tensor<4xf64>) -> (tensor<4xf32>, tensor<4xf64>) {
   // CHECK-COUNT-2: sinter.all_reduce
-  %0 = sinter.all_reduce %a {replicas = 2 : i64} : tensor<4xf32>
-  %1 = sinter.all_reduce %b {replicas = 2 : i64} : tensor<4xf64>
+  %0 = sinter.all_reduce %a over data of 2 : tensor<4xf32>
+  %1 = sinter.all_reduce %b over data of 2 : tensor<4xf64>
   return %0, %1 : tensor<4xf32>, tensor<4xf64>
 }

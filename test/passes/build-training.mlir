@@ -17,9 +17,9 @@
 // REPLICAS: sinter.training = #exec.training<{{.*}}replicas = 2>
 // REPLICAS: func.func @step(
 // REPLICAS: sinter.constant dense<8.0{{0*}}e+00> : tensor<f32>
-// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<f32>
-// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<8x3xf32>
-// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<3xf32>
+// REPLICAS: sinter.all_reduce %{{.*}} over data of 2 : tensor<f32>
+// REPLICAS: sinter.all_reduce %{{.*}} over data of 2 : tensor<8x3xf32>
+// REPLICAS: sinter.all_reduce %{{.*}} over data of 2 : tensor<3xf32>
 // REPLICAS: func.func @eval(
 // REPLICAS-NOT: sinter.all_reduce
 // REPLICAS: return

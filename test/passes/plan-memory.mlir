@@ -522,7 +522,7 @@ module @beside {
   // CHECK-LABEL: module @beside
   // CHECK: exec.launch @k0_exp(%{{.*}}) -> (%[[G:.*]])
   // CHECK: %[[S:.*]] = exec.buffer arena[0] [[AT:[0-9]+]] + 256
-  // CHECK: exec.all_reduce event 0(%[[G]]) -> (%[[S]])
+  // CHECK: exec.collective all_reduce over data of 2 event 0(%[[G]]) -> (%[[S]])
   // CHECK: exec.launch @k1_tanh
   // CHECK: exec.launch @k2_neg
   // CHECK-NEXT: exec.await event 0
@@ -533,7 +533,7 @@ module @beside {
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
+    %s = sinter.all_reduce %a over data of 2 : tensor<64xf32>
     %b = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.tanh %0 : tensor<64xf32>
@@ -559,7 +559,7 @@ module @beside {
 module @kept {
   // CHECK-LABEL: module @kept
   // CHECK: exec.program @main({{.*}} arena 512
-  // CHECK: exec.all_reduce event 0
+  // CHECK: exec.collective all_reduce over data of 2 event 0
   // CHECK: exec.await event 0
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
     %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
@@ -567,7 +567,7 @@ module @kept {
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
+    %s = sinter.all_reduce %a over data of 2 : tensor<64xf32>
     %d = sinter.kernel loop(%a, %s) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.add %0, %1 : tensor<64xf32>

@@ -256,6 +256,47 @@ TEST_CASE("artifact: tensors and states", "[artifact]") {
   refused("export piece 0", [](Sample &s) { s.piece.sizeBytes = 255; });
 }
 
+TEST_CASE("artifact: divided states", "[artifact]") {
+  sinter_training training{};
+  training.optimizer = training.loss = "";
+  training.replicas = 3;
+  // The second state has 8 floats; three replicas hold three each.
+  auto divide = [&](Sample &s) {
+    s.artifact.training = &training;
+    s.states[1].partBytes = 12;
+    s.states[1].initOffsetBytes = UINT64_MAX;
+    s.artifact.stateBytes = 256 + 12; // it needs no more
+    s.copySlices[0].sizeBytes = s.copySlices[1].sizeBytes = 12;
+  };
+  Sample sample;
+  divide(sample);
+  Status status = checkArtifact(sample.artifact);
+  INFO(status.message());
+  CHECK(status.ok());
+  auto refusedDivided = [&](const char *what, auto change) {
+    refused(what, [&](Sample &s) {
+      divide(s);
+      change(s);
+    });
+  };
+  refusedDivided("is no slot that begins as zeros",
+                 [](Sample &s) { s.states[1].initOffsetBytes = 32; });
+  refusedDivided("is no slot that begins as zeros",
+                 [](Sample &s) { s.states[1].role = SINTER_STATE_BUFFER; });
+  refusedDivided("each of 3 replicas holds 8",
+                 [](Sample &s) { s.states[1].partBytes = 8; });
+  refusedDivided("each of 3 replicas holds 16",
+                 [](Sample &s) { s.states[1].partBytes = 16; });
+  refusedDivided("each of 1 replicas holds 12",
+                 [](Sample &s) { s.artifact.training = nullptr; });
+  refusedDivided("state block",
+                 [](Sample &s) { s.artifact.stateBytes = 256 + 11; });
+  refusedDivided("which replicas divide", [](Sample &s) { s.piece.state = 1; });
+  refusedDivided("slice", [](Sample &s) {
+    s.copySlices[0].sizeBytes = s.copySlices[1].sizeBytes = 16;
+  });
+}
+
 TEST_CASE("artifact: commands and slices", "[artifact]") {
   refused("unknown kind", [](Sample &s) { s.commands[0].kind = 77; });
   refused("kernel 1 of 1", [](Sample &s) { s.commands[0].launch.kernel = 1; });
@@ -277,6 +318,108 @@ TEST_CASE("artifact: commands and slices", "[artifact]") {
   refused("two slices of one size",
           [](Sample &s) { s.copySlices[1].sizeBytes = 31; });
   refused("one written slice", [](Sample &s) { s.commands[4].numReads = 1; });
+}
+
+namespace {
+
+/// The sample with a collective of 4 replicas in place of its copy, and its
+/// wait in place of the fill.
+struct CollectiveSample : Sample {
+  sinter_training training{};
+  sinter_slice slices[4] = {{SINTER_SPACE_ARENA, 0, 0, 128},
+                            {SINTER_SPACE_STATE, 0, 0, 64},
+                            {SINTER_SPACE_ARENA, 0, 128, 32},
+                            {SINTER_SPACE_STATE, 0, 64, 16}};
+
+  explicit CollectiveSample(uint32_t op) {
+    training.optimizer = training.loss = "";
+    training.replicas = 4;
+    artifact.training = &training;
+    if (op == SINTER_ALL_REDUCE)
+      for (int i : {0, 1})
+        slices[i].sizeBytes = slices[2 + i].sizeBytes;
+    if (op == SINTER_ALL_GATHER)
+      for (int i : {0, 1})
+        std::swap(slices[i], slices[2 + i]);
+    commands[3] = with(test::commandOf(SINTER_CMD_COLLECTIVE), slices, 4, 2);
+    commands[3].collective = {2, SINTER_F32, op, SINTER_AXIS_DATA};
+    commands[4] = test::commandOf(SINTER_CMD_AWAIT);
+    commands[4].event = 2;
+  }
+};
+
+void refused(uint32_t op, const char *text,
+             const std::function<void(CollectiveSample &)> &damage) {
+  auto sample = std::make_unique<CollectiveSample>(op);
+  damage(*sample);
+  Status status = checkArtifact(sample->artifact);
+  INFO(text << " <- " << status.message());
+  REQUIRE(status.code() == SINTER_INVALID);
+  REQUIRE(status.message().find(text) != std::string::npos);
+}
+
+} // namespace
+
+TEST_CASE("artifact: collectives", "[artifact]") {
+  const std::pair<uint32_t, std::string> ops[] = {
+      {SINTER_ALL_REDUCE, "all_reduce"},
+      {SINTER_REDUCE_SCATTER, "reduce_scatter"},
+      {SINTER_ALL_GATHER, "all_gather"}};
+  for (const auto &[op, name] : ops) {
+    CAPTURE(name);
+    const CollectiveSample sample(op);
+    const Status status = checkArtifact(sample.artifact);
+    INFO(status.message());
+    REQUIRE(status.ok());
+    CHECK(commandName(sample.commands[3]) == name);
+
+    refused(op, "the unknown collective op 3",
+            [](CollectiveSample &s) { s.commands[3].collective.op = 3; });
+    refused(op, "the unknown mesh axis 1",
+            [](CollectiveSample &s) { s.commands[3].collective.axis = 1; });
+    refused(op, "elements of dtype 99",
+            [](CollectiveSample &s) { s.commands[3].collective.dtype = 99; });
+    refused(op, "as many written slices as read ones",
+            [](CollectiveSample &s) { s.commands[3].numReads = 1; });
+    // Parts of half an element, and other ratios.
+    refused(op, (name + " of 4 replicas reads ").c_str(),
+            [](CollectiveSample &s) {
+              for (sinter_slice &slice : s.slices)
+                slice.sizeBytes /= 16;
+            });
+    for (int i = 0; i < 4; ++i)
+      for (int more : {-4, 1})
+        refused(op, (name + " of 4 replicas reads ").c_str(),
+                [&](CollectiveSample &s) {
+                  s.slices[i].sizeBytes += static_cast<uint64_t>(more);
+                });
+    refused(op, "nothing waits for the collective of event 2",
+            [](CollectiveSample &s) { s.entries[0].numCommands = 4; });
+    refused(op, "waits for event 1, which no collective before it has",
+            [](CollectiveSample &s) { s.commands[4].event = 1; });
+    refused(op, "the event 5 of another collective",
+            [](CollectiveSample &s) { s.commands[3].collective.event = 5; });
+  }
+  refused(SINTER_REDUCE_SCATTER,
+          "reduce_scatter of 2 replicas reads 128 bytes and writes 32",
+          [](CollectiveSample &s) { s.training.replicas = 2; });
+  refused(SINTER_ALL_GATHER,
+          "all_gather of 1 replicas reads 32 bytes and writes 128",
+          [](CollectiveSample &s) { s.artifact.training = nullptr; });
+  // Bools are gathered, not summed.
+  for (const auto &[op, name] : ops) {
+    CAPTURE(name);
+    auto toBool = [](CollectiveSample &s) {
+      s.commands[3].collective.dtype = SINTER_BOOL;
+    };
+    if (op != SINTER_ALL_GATHER) {
+      refused(op, "sums elements of bool", toBool);
+      continue;
+    }
+    CollectiveSample sample(op);
+    toBool(sample);
+    CHECK(checkArtifact(sample.artifact).ok());
+  }
 }
 
 TEST_CASE("artifact: matmul parameters", "[artifact]") {

@@ -506,10 +506,10 @@ public:
       : Communicator(1, 2), driver_(driver), calls_(calls) {}
   ~ContextChecker() override { note("leave"); }
   void abort() override { note("abort"); }
-  Status allReduce(Stream &stream, const Reduction &reduction,
-                   void *const *) override {
-    note(stream.native() ? "sum" : "sum without a stream");
-    CHECK(reduction.elements.size() == 1);
+  Status run(Stream &stream, const Collective &what, void *const *) override {
+    note(stream.native() ? "run" : "run without a stream");
+    CHECK(what.op == SINTER_ALL_GATHER);
+    CHECK(what.elements.size() == 1);
     return {};
   }
 
@@ -547,10 +547,13 @@ TEST_CASE("a group's calls are made with the device's context", "[cuda]") {
     REQUIRE(group.ok());
     CHECK((*group)->rank() == 1);
     const uint64_t elements[] = {4};
-    CHECK((*group)->allReduce(**stream, {SINTER_F32, elements}, nullptr).ok());
+    CHECK(
+        (*group)
+            ->run(**stream, {SINTER_ALL_GATHER, SINTER_F32, elements}, nullptr)
+            .ok());
     (*group)->abort();
   }
-  CHECK(calls == std::vector<std::string>{"sum", "abort", "leave"});
+  CHECK(calls == std::vector<std::string>{"run", "abort", "leave"});
   CHECK(fake.violations == std::vector<std::string>());
   checkLine(makeDevice(fake)->joinGroup(rank).status(), SINTER_UNSUPPORTED,
             "device 'cuda:0' cannot work with other replicas");

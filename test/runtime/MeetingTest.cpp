@@ -190,6 +190,45 @@ TEST_CASE("meeting: waiting can be interrupted", "[meeting]") {
   }
 }
 
+TEST_CASE("meeting: who comes to no message is named", "[meeting]") {
+  Meeting::Options options;
+  options.aliveTimeoutMs = 1500;
+  // Rank 1 is in a step and alive, but comes to no message.
+  for (const Status &status : meet(
+           3,
+           [](Meeting &meeting) {
+             meeting.setStep(7, /*isTraining=*/true);
+             if (meeting.rank() != 1)
+               meeting.countMessage();
+             return meeting.awaitEnd(20000);
+           },
+           options)) {
+    CHECK(status.code() == SINTER_INTERRUPTED);
+    CHECK(status.message().starts_with("rank 1 ("));
+    CHECK(status.message().find("has made no progress for 1 s: it is in step 8 "
+                                "and has begun 0 messages, others 1") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("meeting: who evaluates or goes on is not late", "[meeting]") {
+  Meeting::Options options;
+  options.aliveTimeoutMs = 1500;
+  checkAllOk(meet(
+      3,
+      [](Meeting &meeting) {
+        // Rank 0 does something else, rank 1 is behind and goes on.
+        meeting.setStep(7, meeting.rank() != 0);
+        for (int i = 0; i < 40; ++i) {
+          if (meeting.rank() == 2 || (meeting.rank() == 1 && i % 10 == 9))
+            meeting.countMessage();
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+        return meeting.status();
+      },
+      options));
+}
+
 TEST_CASE("meeting: another token, number or rank is refused", "[meeting]") {
   const uint16_t port = freePort();
   Meeting::Options options;

@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A message's arrays, one after the other, are cut into a share for each
-// process. Each process gets its share of all others, sums it, and sends the
-// sums to all: as many bytes as a ring would move. The tree of the sum is that
-// of ReplicaSum.h whatever process a replica is in.
+// A message's arrays are cut into a share for each process. Each process gets
+// its share of all others and sums it: a reduce_scatter. Each sends its share
+// to all: an all_gather. An all_reduce is both, as many bytes as a ring would
+// move. The tree of the sum is that of ReplicaSum.h whatever process a replica
+// is in.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_SPANNINGSUM_H
@@ -21,6 +22,8 @@
 
 namespace sinter::plain {
 
+/// The steps of a message, in the order of the functions. All threads wait for
+/// each other between them. Steps that an operation does not have do nothing.
 class SpanningSum {
 public:
   explicit SpanningSum(rt::SpanningGroup group) : group_(std::move(group)) {}
@@ -28,54 +31,60 @@ public:
   const rt::SpanningGroup &group() const { return group_; }
 
   /// Begins a message. buffers[l] are those of local replica l, as
-  /// Communicator::allReduce has them. One thread.
-  void begin(const rt::Reduction &reduction,
-             std::vector<void *const *> buffers) {
-    dtype_ = reduction.dtype;
-    elementBytes_ = rt::elementBytes(dtype_);
-    elements_ = reduction.elements;
+  /// Communicator::run has them. One thread.
+  void begin(const rt::Collective &what, std::vector<void *const *> buffers) {
+    if (group_.meeting)
+      group_.meeting->countMessage();
+    what_ = what;
+    elementBytes_ = rt::elementBytes(what.dtype);
     buffers_ = std::move(buffers);
-    total_ = 0;
-    for (uint64_t count : elements_)
-      total_ += count;
+    cut();
     const bool isPowerOfTwo = (group_.count & (group_.count - 1)) == 0;
-    const bool isRounded = dtype_ == SINTER_F16 || dtype_ == SINTER_BF16;
+    const bool isRounded =
+        what.dtype == SINTER_F16 || what.dtype == SINTER_BF16;
     copies_ = isPowerOfTwo && !isRounded ? 1 : group_.count;
-    staged_.resize(copies_ * total_ * elementBytes_);
-    received_.resize(group_.processes * copies_ * share(group_.process).size() *
-                     elementBytes_);
-    sums_.resize(total_ * elementBytes_);
+    if (hasSums()) {
+      staged_.resize(copies_ * total() * elementBytes_);
+      received_.resize(group_.processes * copies_ *
+                       share(group_.process).size() * elementBytes_);
+    }
+    results_.resize(total() * elementBytes_);
   }
 
   /// Copies what this process sends: part `part` of `parts`. Any thread.
   /// False for a dtype that cannot be summed.
   bool stage(uint32_t part, uint32_t parts) {
+    if (!hasSums()) {
+      stageParts(part, parts);
+      return true;
+    }
     bool isSummed = true;
-    forEachRun(partOf({0, total_}, part, parts),
-               [&](size_t array, uint64_t offset, uint64_t at, uint64_t count,
-                   uint32_t process) {
-                 const Range range = share(process);
-                 uint8_t *to = staged_.data() +
-                               (copies_ * range.begin + (at - range.begin)) *
-                                   elementBytes_;
-                 std::vector<const void *> from;
-                 for (void *const *each : buffers_)
-                   from.push_back(static_cast<const uint8_t *>(each[array]) +
-                                  offset * elementBytes_);
-                 if (from.size() > 1 && copies_ == 1) {
-                   isSummed &= sumReplicas(dtype_, from, {to}, 0, count);
-                   return;
-                 }
-                 for (const void *each : from) {
-                   std::memcpy(to, each, count * elementBytes_);
-                   to += range.size() * elementBytes_;
-                 }
-               });
+    forEachRun(
+        partOf({0, total()}, part, parts),
+        [&](const Piece &piece, uint64_t offset, uint64_t at, uint64_t count) {
+          const Range range = share(piece.process);
+          uint8_t *to =
+              staged_.data() +
+              (copies_ * range.begin + (at - range.begin)) * elementBytes_;
+          std::vector<const void *> from;
+          for (void *const *each : buffers_)
+            from.push_back(addressOf(each[piece.array], offset));
+          if (from.size() > 1 && copies_ == 1) {
+            isSummed &= sumReplicas(what_.dtype, from, {to}, 0, count);
+            return;
+          }
+          for (const void *each : from) {
+            std::memcpy(to, each, count * elementBytes_);
+            to += range.size() * elementBytes_;
+          }
+        });
     return isSummed;
   }
 
-  /// After all parts are staged. One thread.
+  /// Gets this process's share of the others. One thread.
   rt::Status exchangeParts() {
+    if (!hasSums())
+      return {};
     std::vector<std::span<const uint8_t>> from(group_.processes);
     std::vector<std::span<uint8_t>> to(group_.processes);
     const uint64_t mine =
@@ -91,6 +100,8 @@ public:
 
   /// Sums part `part` of `parts` of this process's share. Any thread.
   bool sum(uint32_t part, uint32_t parts) {
+    if (!hasSums())
+      return true;
     const Range mine = share(group_.process);
     const uint64_t bytes = mine.size() * elementBytes_;
     std::vector<const void *> from;
@@ -102,17 +113,18 @@ public:
                                  copy * bytes
                            : received_.data() + (p * copies_ + copy) * bytes);
     const Range range = partOf({0, mine.size()}, part, parts);
-    return sumReplicas(dtype_, from,
-                       {sums_.data() + mine.begin * elementBytes_}, range.begin,
+    return sumReplicas(what_.dtype, from, {resultAt(mine.begin)}, range.begin,
                        range.end);
   }
 
-  /// After all parts are summed. One thread.
-  rt::Status exchangeSums() {
+  /// Sends this process's share to the others. One thread.
+  rt::Status exchangeResults() {
+    if (what_.op == SINTER_REDUCE_SCATTER)
+      return {};
     std::vector<std::span<const uint8_t>> from(group_.processes);
     std::vector<std::span<uint8_t>> to(group_.processes);
     auto bytesOf = [&](const Range &range) {
-      return std::span<uint8_t>(sums_.data() + range.begin * elementBytes_,
+      return std::span<uint8_t>(resultAt(range.begin),
                                 range.size() * elementBytes_);
     };
     for (uint32_t p = 0; p < group_.processes; ++p) {
@@ -122,15 +134,16 @@ public:
     return group_.exchange->exchange(from, to);
   }
 
-  /// Copies the sums to the arrays of local replica `replica`. Any thread.
-  void deliver(uint32_t replica) const {
-    const uint8_t *from = sums_.data();
-    for (size_t i = 0; i < elements_.size(); ++i) {
-      const uint64_t bytes = elements_[i] * elementBytes_;
-      if (bytes)
-        std::memcpy(buffers_[replica][elements_.size() + i], from, bytes);
-      from += bytes;
-    }
+  /// Copies the results to the arrays of local replica `replica`. Any thread.
+  void deliver(uint32_t replica) {
+    void *const *to = buffers_[replica] + what_.elements.size();
+    for (const Piece &piece : pieces_)
+      if (what_.op != SINTER_REDUCE_SCATTER)
+        copy(addressOf(to[piece.array], piece.offset), resultAt(piece.at),
+             piece.count);
+      else if (piece.process == group_.process)
+        copy(to[piece.array], resultAt(piece.at + partIn(piece) * replica),
+             partIn(piece));
   }
 
 private:
@@ -138,6 +151,34 @@ private:
     uint64_t begin, end;
     uint64_t size() const { return end - begin; }
   };
+  /// A part of an array that is in one share, at `at` of all shares, one after
+  /// the other. In elements.
+  struct Piece {
+    size_t array;
+    uint64_t offset, count, at;
+    uint32_t process;
+  };
+
+  bool hasSums() const { return what_.op != SINTER_ALL_GATHER; }
+  Range share(uint32_t process) const {
+    return {shares_[process], shares_[process + 1]};
+  }
+  uint64_t total() const { return shares_.back(); } // elements of all arrays
+  uint8_t *resultAt(uint64_t at) {
+    return results_.data() + at * elementBytes_;
+  }
+  uint8_t *addressOf(void *array, uint64_t offset) const {
+    return static_cast<uint8_t *>(array) + offset * elementBytes_;
+  }
+  void copy(void *to, const void *from, uint64_t count) const {
+    if (count) // else the addresses may be null
+      std::memcpy(to, from, count * elementBytes_);
+  }
+  /// Elements of each replica's part of a piece, where replicas have parts.
+  uint64_t partIn(const Piece &piece) const {
+    return piece.count / group_.count;
+  }
+
   /// Boundaries are multiples of 64 elements, so that no cache line has two
   /// writers.
   static Range partOf(Range whole, uint32_t part, uint32_t parts) {
@@ -145,40 +186,70 @@ private:
                    begin = std::min(whole.end, whole.begin + each * part);
     return {begin, std::min(whole.end, begin + each)};
   }
-  Range share(uint32_t process) const {
-    return partOf({0, total_}, process, group_.processes);
+
+  /// Cuts the message: where replicas have parts, a process has those of its
+  /// replicas; else the arrays, one after the other, are cut into equal shares.
+  void cut() {
+    pieces_.clear();
+    shares_.assign(1, 0);
+    uint64_t all = 0, at = 0;
+    for (uint64_t count : what_.elements)
+      all += count;
+    for (uint32_t p = 0; p < group_.processes; ++p) {
+      const Range equal = partOf({0, all}, p, group_.processes);
+      uint64_t begin = 0; // of the array, among all
+      for (size_t i = 0; i < what_.elements.size(); ++i) {
+        const uint64_t count = what_.elements[i],
+                       part = count / group_.processes;
+        Range range{p * part, (p + 1) * part};
+        if (what_.op == SINTER_ALL_REDUCE)
+          range = {std::clamp(equal.begin, begin, begin + count) - begin,
+                   std::clamp(equal.end, begin, begin + count) - begin};
+        begin += count;
+        if (!range.size())
+          continue;
+        pieces_.push_back({i, range.begin, range.size(), at, p});
+        at += range.size();
+      }
+      shares_.push_back(at);
+    }
   }
-  /// Calls `function` for each part of `range` that is in one array and one
-  /// share: (array, offset in it, offset in all arrays, count, process).
+
+  /// Copies the parts of some replicas, which are not summed, to this process's
+  /// share.
+  void stageParts(uint32_t first, uint32_t step) {
+    for (const Piece &piece : pieces_)
+      for (uint32_t l = first;
+           piece.process == group_.process && l < group_.count; l += step)
+        copy(resultAt(piece.at + partIn(piece) * l), buffers_[l][piece.array],
+             partIn(piece));
+  }
+
+  /// Calls `function` for each part of `range`, of all shares, that is in one
+  /// piece: (piece, offset in its array, offset in all shares, count).
   template <typename Function>
   void forEachRun(Range range, Function function) const {
-    uint64_t begin = 0; // of the array
-    for (size_t array = 0; array < elements_.size(); ++array) {
-      const uint64_t end = begin + elements_[array];
-      uint64_t at = std::max(begin, range.begin);
-      for (uint32_t p = 0; p < group_.processes; ++p) {
-        const uint64_t last = std::min({end, range.end, share(p).end});
-        if (at >= last)
-          continue;
-        function(array, at - begin, at, last - at, p);
-        at = last;
-      }
-      begin = end;
+    for (const Piece &piece : pieces_) {
+      const uint64_t begin = std::max(piece.at, range.begin),
+                     end = std::min(piece.at + piece.count, range.end);
+      if (begin < end)
+        function(piece, piece.offset + (begin - piece.at), begin, end - begin);
     }
   }
 
   const rt::SpanningGroup group_;
-  uint32_t dtype_ = 0, elementBytes_ = 0;
-  std::span<const uint64_t> elements_;
+  rt::Collective what_ = {};
+  uint32_t elementBytes_ = 0;
   std::vector<void *const *> buffers_; // by local replica
-  uint64_t total_ = 0;                 // elements of all arrays
+  std::vector<Piece> pieces_;          // by process, then by array
+  std::vector<uint64_t> shares_;       // where each begins, and the end
   /// For each element of a share, values of this process that are sent: one
   /// sum, or those of all replicas where a sum of them would have another tree
   /// or be rounded.
   uint32_t copies_ = 1;
   std::vector<uint8_t> staged_;   // by share, then by copy
   std::vector<uint8_t> received_; // by process, then by copy
-  std::vector<uint8_t> sums_;
+  std::vector<uint8_t> results_;  // of all shares
 };
 
 } // namespace sinter::plain

@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replicas of a process exchange the addresses of their arrays, and each sums
-// its share of every array for all of them. They wait for each other before,
-// until all arrays are written, and after. In a job of several processes, the
-// first replica of each also exchanges bytes with the other processes.
+// Replicas of a process exchange the addresses of their arrays. In an
+// all_reduce, each sums its share of every array for all of them; else each
+// computes what it alone gets. They wait for each other before, until all
+// arrays are written, and after. In a job of several processes, the first
+// replica of each also exchanges bytes with the other processes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,10 +16,12 @@
 #include "runtime/base/BlockSignals.h"
 #include "runtime/base/OutOfMemory.h"
 #include "runtime/collective/Rendezvous.h"
+#include "runtime/data/ElementType.h"
 
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,7 +33,7 @@ namespace {
 
 /// What a replica contributes to a meeting.
 struct Offer {
-  const Reduction *reduction;
+  const Collective *what;
   void *const *buffers;
 };
 
@@ -52,20 +55,19 @@ protected:
   }
   /// Whether all have called the same. After a meeting.
   Status checkSame() const {
-    const Reduction &mine = *offer(local_).reduction;
+    const Collective &mine = *offer(local_).what;
     for (uint32_t r = 0; r < locals_; ++r) {
-      const Reduction &other = *offer(r).reduction;
-      if (other.dtype != mine.dtype ||
+      const Collective &other = *offer(r).what;
+      if (other.op != mine.op || other.dtype != mine.dtype ||
           !std::ranges::equal(other.elements, mine.elements))
         return Status::failed("replicas " + std::to_string(rank()) + " and " +
                               std::to_string(rank() - local_ + r) +
-                              " called different all_reduces");
+                              " called different collectives");
     }
     return {};
   }
   static Status unsummable() {
-    return {SINTER_UNSUPPORTED,
-            "an all_reduce of a dtype that cannot be summed"};
+    return {SINTER_UNSUPPORTED, "a sum of a dtype that cannot be summed"};
   }
 
   const uint32_t local_, locals_; // among the replicas of this process
@@ -81,39 +83,72 @@ public:
       : ThreadGroup(rank, rank, std::move(meeting)), from_(rank.replicas),
         to_(rank.replicas) {}
 
-  Status allReduce(Stream &, const Reduction &reduction,
-                   void *const *buffers) override {
-    Offer mine{&reduction, buffers};
+  Status run(Stream &, const Collective &what, void *const *buffers) override {
+    Offer mine{&what, buffers};
     SINTER_RETURN_IF_ERROR(meet(mine));
-    Status summed = sumMyShare();
+    Status done = doMyShare(mine);
     // No replica continues, or leaves, while others read.
     SINTER_RETURN_IF_ERROR(meet(mine));
-    return summed;
+    return done;
   }
 
 private:
-  Status sumMyShare() {
+  Status doMyShare(const Offer &mine) {
     SINTER_RETURN_IF_ERROR(checkSame());
-    const Reduction &mine = *offer(rank()).reduction;
-    const size_t count = mine.elements.size();
-    for (size_t i = 0; i < count; ++i) {
-      for (uint32_t r = 0; r < replicas(); ++r) {
-        from_[r] = offer(r).buffers[i];
-        to_[r] = offer(r).buffers[count + i];
+    for (size_t i = 0; i < mine.what->elements.size(); ++i) {
+      bool isSummed = true;
+      switch (mine.what->op) {
+      case SINTER_ALL_REDUCE:
+        isSummed = sumMyShare(*mine.what, i);
+        break;
+      case SINTER_REDUCE_SCATTER:
+        isSummed = sumMyPart(mine, i);
+        break;
+      default:
+        gather(mine, i);
       }
-      // Multiples of 64 bytes, so that no cache line has two writers.
-      const uint64_t elements = mine.elements[i];
-      const uint64_t share = (elements / replicas() + 64) / 64 * 64;
-      const uint64_t begin = std::min(elements, share * rank());
-      const uint64_t end = std::min(elements, begin + share);
-      if (!plain::sumReplicas(mine.dtype, from_, to_, begin, end))
+      if (!isSummed)
         return unsummable();
     }
     return {};
   }
 
+  /// Of array `i`, for all replicas.
+  bool sumMyShare(const Collective &what, size_t i) {
+    for (uint32_t r = 0; r < replicas(); ++r) {
+      from_[r] = offer(r).buffers[i];
+      to_[r] = offer(r).buffers[what.elements.size() + i];
+    }
+    // Multiples of 64 bytes, so that no cache line has two writers.
+    const uint64_t elements = what.elements[i];
+    const uint64_t share = (elements / replicas() + 64) / 64 * 64;
+    const uint64_t begin = std::min(elements, share * rank());
+    const uint64_t end = std::min(elements, begin + share);
+    return plain::sumReplicas(what.dtype, from_, to_, begin, end);
+  }
+
+  bool sumMyPart(const Offer &mine, size_t i) {
+    const Collective &what = *mine.what;
+    const uint64_t part = what.writtenElements(i, replicas());
+    for (uint32_t r = 0; r < replicas(); ++r)
+      from_[r] = static_cast<const uint8_t *>(offer(r).buffers[i]) +
+                 rank() * part * elementBytes(what.dtype);
+    part_[0] = mine.buffers[what.elements.size() + i];
+    return plain::sumReplicas(what.dtype, from_, part_, 0, part);
+  }
+
+  void gather(const Offer &mine, size_t i) {
+    const Collective &what = *mine.what;
+    const uint64_t bytes =
+        what.readElements(i, replicas()) * elementBytes(what.dtype);
+    auto *to = static_cast<uint8_t *>(mine.buffers[what.elements.size() + i]);
+    for (uint32_t r = 0; bytes && r < replicas(); ++r)
+      std::memcpy(to + r * bytes, offer(r).buffers[i], bytes);
+  }
+
   std::vector<const void *> from_; // of one array, by replica
   std::vector<void *> to_;
+  std::vector<void *> part_{1}; // that this replica gets
 };
 
 /// What the replicas of a process share if there are other processes.
@@ -123,8 +158,8 @@ struct SharedSum {
   Status status; // of the first replica's exchange
 };
 
-/// Sums on a thread of its own, while the replica computes what comes before
-/// the sum is needed: other processes may be late.
+/// Works on a thread of its own, while the replica computes what comes before
+/// the result is needed: other processes may be late.
 class JobGroup final : public ThreadGroup {
 public:
   JobGroup(const sinter_rank &rank, const sinter_rank &local,
@@ -133,7 +168,7 @@ public:
       : ThreadGroup(rank, local, std::move(meeting)),
         shared_(std::move(shared)), sum_(shared_->sum) {
     BlockSignals blocked;
-    thread_ = std::thread([this] { sumQueued(); });
+    thread_ = std::thread([this] { runQueued(); });
   }
   ~JobGroup() override {
     abort();
@@ -150,12 +185,11 @@ public:
     ThreadGroup::abort();
   }
 
-  Status allReduce(Stream &, const Reduction &reduction,
-                   void *const *buffers) override {
+  Status run(Stream &, const Collective &what, void *const *buffers) override {
     {
       std::lock_guard lock(mutex_);
       SINTER_RETURN_IF_ERROR(failure_);
-      queue_[begun_ % queue_.size()] = {reduction, buffers};
+      queue_[begun_ % queue_.size()] = {what, buffers};
       ++begun_;
     }
     changed_.notify_all();
@@ -163,7 +197,7 @@ public:
     return begun_ - done() < queue_.size() ? Status() : await(begun_);
   }
 
-  uint64_t numSums() const override { return begun_; }
+  uint64_t numBegun() const override { return begun_; }
   Status await(uint64_t number) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_ >= number || !failure_.ok(); });
@@ -172,7 +206,7 @@ public:
 
 private:
   struct Queued {
-    Reduction reduction;
+    Collective what;
     void *const *buffers;
   };
 
@@ -181,7 +215,7 @@ private:
     return done_;
   }
 
-  void sumQueued() {
+  void runQueued() {
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [&] { return done_ < begun_ || isLeaving_; });
@@ -190,10 +224,10 @@ private:
       const Queued next = queue_[done_ % queue_.size()];
       lock.unlock();
       Status status =
-          orOutOfMemory([&] { return sum(next.reduction, next.buffers); });
+          orOutOfMemory([&] { return runNow(next.what, next.buffers); });
       lock.lock();
       if (!status.ok()) {
-        failure_ = std::move(status);
+        failure_ = withMessage(status, next.what);
         changed_.notify_all();
         return;
       }
@@ -202,15 +236,28 @@ private:
     }
   }
 
-  Status sum(const Reduction &reduction, void *const *buffers) {
-    const Offer mine{&reduction, buffers};
+  /// Where another process has left: in which message.
+  Status withMessage(const Status &status, const Collective &what) const {
+    if (status.message().find(leftGroupText) == std::string::npos)
+      return status;
+    uint64_t elements = 0;
+    for (uint64_t each : what.elements)
+      elements += each;
+    return status.as(
+        status.code(),
+        status.message() + ", message " + std::to_string(done_ + 1) + " of " +
+            std::to_string(elements * elementBytes(what.dtype)) + " bytes");
+  }
+
+  Status runNow(const Collective &what, void *const *buffers) {
+    const Offer mine{&what, buffers};
     SINTER_RETURN_IF_ERROR(meet(mine));
     SINTER_RETURN_IF_ERROR(checkSame());
     SINTER_RETURN_IF_ERROR(first(mine, [&]() -> Status {
       std::vector<void *const *> all;
       for (uint32_t i = 0; i < locals_; ++i)
         all.push_back(offer(i).buffers);
-      sum_.begin(reduction, std::move(all));
+      sum_.begin(what, std::move(all));
       return {};
     }));
     if (!sum_.stage(local_, locals_))
@@ -220,7 +267,7 @@ private:
     if (!sum_.sum(local_, locals_))
       return unsummable();
     SINTER_RETURN_IF_ERROR(meet(mine));
-    SINTER_RETURN_IF_ERROR(first(mine, [&] { return sum_.exchangeSums(); }));
+    SINTER_RETURN_IF_ERROR(first(mine, [&] { return sum_.exchangeResults(); }));
     sum_.deliver(local_);
     // The next message begins when all have met again.
     return {};
@@ -238,12 +285,12 @@ private:
   std::shared_ptr<SharedSum> shared_;
   plain::SpanningSum &sum_;
 
-  uint64_t begun_ = 0; // of the thread that calls allReduce()
+  uint64_t begun_ = 0; // of the thread that calls run()
   std::mutex mutex_;   // guards what follows
   std::condition_variable changed_;
-  std::array<Queued, 64> queue_ = {}; // a ring; sum n is at n % size
+  std::array<Queued, 64> queue_ = {}; // a ring; call n is at n % size
   uint64_t done_ = 0;
-  Status failure_; // of the first sum that failed
+  Status failure_; // of the first call that failed
   bool isLeaving_ = false;
   std::thread thread_;
 };

@@ -27,10 +27,10 @@ public:
     CurrentContext current(context_.driver(), context_.handle());
     group_->abort();
   }
-  rt::Status allReduce(rt::Stream &stream, const rt::Reduction &reduction,
-                       void *const *buffers) override {
+  rt::Status run(rt::Stream &stream, const rt::Collective &what,
+                 void *const *buffers) override {
     CurrentContext current(context_.driver(), context_.handle());
-    return group_->allReduce(stream, reduction, buffers);
+    return group_->run(stream, what, buffers);
   }
 
 private:

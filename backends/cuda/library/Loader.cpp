@@ -158,6 +158,8 @@ LoadedNccl loadNcclOnce() {
   get(api.groupStart, "GroupStart");
   get(api.groupEnd, "GroupEnd");
   get(api.allReduce, "AllReduce");
+  get(api.reduceScatter, "ReduceScatter");
+  get(api.allGather, "AllGather");
   if (!get.missing().empty())
     loaded.status = {SINTER_DEVICE_FAILED, "libnccl has no " + get.missing() +
                                                ": install " + ncclHint};
@@ -208,7 +210,7 @@ Result<std::string> sinter::cuda::libraryFor(uint32_t command) {
       return api.status();
     return "cuDNN " + dotted((*api)->getVersion());
   }
-  case SINTER_CMD_ALL_REDUCE: {
+  case SINTER_CMD_COLLECTIVE: {
     Result<const nccl::Api *> api = loadNccl();
     if (!api.ok())
       return api.status();

@@ -66,6 +66,10 @@ struct Api {
   int (*groupEnd)();
   int (*allReduce)(const void *from, void *to, size_t count, int type, int op,
                    Comm comm, void *stream);
+  int (*reduceScatter)(const void *from, void *to, size_t toCount, int type,
+                       int op, Comm comm, void *stream);
+  int (*allGather)(const void *from, void *to, size_t fromCount, int type,
+                   Comm comm, void *stream);
 };
 
 } // namespace sinter::cuda::nccl

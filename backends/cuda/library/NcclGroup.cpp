@@ -1,4 +1,4 @@
-//===- NcclGroup.cpp - replicas that sum by NCCL --------------------------===//
+//===- NcclGroup.cpp - replicas that work together by NCCL ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -6,6 +6,7 @@
 
 #include "backends/cuda/library/NcclGroup.h"
 #include "runtime/base/BlockSignals.h"
+#include "runtime/data/ElementType.h"
 #include "runtime/device/Stream.h"
 
 #include <chrono>
@@ -27,6 +28,7 @@ namespace {
 /// The oldest version whose calls can be part of graphs.
 constexpr int oldestVersion = 20900;
 
+/// The types that NCCL can sum.
 std::optional<int> dataType(uint32_t dtype) {
   switch (dtype) {
   case SINTER_I8:
@@ -51,6 +53,18 @@ std::optional<int> dataType(uint32_t dtype) {
     return nccl::f64;
   default:
     return std::nullopt;
+  }
+}
+
+/// "queueing an all-reduce".
+const char *queueing(uint32_t op) {
+  switch (op) {
+  case SINTER_ALL_REDUCE:
+    return "queueing an all-reduce";
+  case SINTER_REDUCE_SCATTER:
+    return "queueing a reduce-scatter";
+  default:
+    return "queueing an all-gather";
   }
 }
 
@@ -97,10 +111,10 @@ public:
     changed_.notify_all();
   }
 
-  Status allReduce(Stream &stream, const Reduction &reduction,
-                   void *const *buffers) override {
-    std::optional<int> type = dataType(reduction.dtype);
-    if (!type)
+  Status run(Stream &stream, const Collective &what,
+             void *const *buffers) override {
+    std::optional<int> type = dataType(what.dtype);
+    if (!type && what.op != SINTER_ALL_GATHER)
       return {SINTER_UNSUPPORTED, "NCCL does not sum elements of this dtype"};
     {
       std::lock_guard lock(mutex_);
@@ -109,7 +123,7 @@ public:
                               leftGroupText);
       isInCall_ = true;
     }
-    Status status = queue(stream, reduction, *type, buffers);
+    Status status = queue(stream, what, type, buffers);
     {
       std::lock_guard lock(mutex_);
       isInCall_ = false;
@@ -120,7 +134,7 @@ public:
   }
 
 private:
-  /// The thread that aborts: ncclCommAbort first ends the sums in flight and
+  /// The thread that aborts: ncclCommAbort first ends the calls in flight and
   /// then returns only when no recorded graph refers to the communicator. The
   /// thread that asks may be the one that must destroy those graphs.
   void abortWhenAsked() {
@@ -133,27 +147,44 @@ private:
     (void)api_.commAbort(comm_);
   }
 
-  Status queue(Stream &stream, const Reduction &reduction, int type,
+  Status queue(Stream &stream, const Collective &what, std::optional<int> type,
                void *const *buffers) {
-    const size_t count = reduction.elements.size();
+    const size_t count = what.elements.size();
     int asynchronous = nccl::success;
     SINTER_RETURN_IF_ERROR(check(
         api_, api_.commGetAsyncError(comm_, &asynchronous), "querying errors"));
     if (asynchronous != nccl::inProgress)
       SINTER_RETURN_IF_ERROR(
-          check(api_, asynchronous, "an earlier all-reduce"));
+          check(api_, asynchronous, "an earlier collective"));
     SINTER_RETURN_IF_ERROR(check(api_, api_.groupStart(), "beginning a group"));
     Status queued;
     for (size_t i = 0; i < count && queued.ok(); ++i)
-      if (reduction.elements[i])
+      if (what.elements[i])
         queued = check(api_,
-                       api_.allReduce(buffers[i], buffers[count + i],
-                                      reduction.elements[i], type, nccl::sum,
-                                      comm_, stream.native()),
-                       "queueing an all-reduce");
+                       call(what, i, type, buffers[i], buffers[count + i],
+                            stream.native()),
+                       queueing(what.op));
     // A started group must be ended in any case.
-    Status ended = check(api_, api_.groupEnd(), "queueing an all-reduce");
+    Status ended = check(api_, api_.groupEnd(), queueing(what.op));
     return queued.ok() ? ended : queued;
+  }
+
+  /// Queues array `i`.
+  int call(const Collective &what, size_t i, std::optional<int> type,
+           const void *from, void *to, void *stream) {
+    const uint64_t read = what.readElements(i, replicas());
+    switch (what.op) {
+    case SINTER_ALL_REDUCE:
+      return api_.allReduce(from, to, read, *type, nccl::sum, comm_, stream);
+    case SINTER_REDUCE_SCATTER:
+      return api_.reduceScatter(from, to, what.writtenElements(i, replicas()),
+                                *type, nccl::sum, comm_, stream);
+    default:
+      // Elements of a type that NCCL does not have are gathered as bytes.
+      return type ? api_.allGather(from, to, read, *type, comm_, stream)
+                  : api_.allGather(from, to, read * elementBytes(what.dtype),
+                                   nccl::u8, comm_, stream);
+    }
   }
 
   const nccl::Api &api_;

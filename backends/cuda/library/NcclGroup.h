@@ -1,4 +1,4 @@
-//===- NcclGroup.h - replicas that sum by NCCL ------------------*- C++ -*-===//
+//===- NcclGroup.h - replicas that work together by NCCL --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -177,11 +177,11 @@ public:
       noteNothingDropped(device_, "all-reduce", drop_, numCalls_);
   }
   void abort() override { group_->abort(); }
-  Status allReduce(rt::Stream &stream, const rt::Reduction &reduction,
-                   void *const *buffers) override {
+  Status run(rt::Stream &stream, const rt::Collective &what,
+             void *const *buffers) override {
     if (++numCalls_ == drop_)
       return {};
-    Status status = group_->allReduce(stream, reduction, buffers);
+    Status status = group_->run(stream, what, buffers);
     // The error that ended the device tells more than the library's number.
     Status cause = timeline_.status();
     return status.ok() || cause.ok() ? status : cause;
@@ -445,7 +445,7 @@ SimDevice::joinGroup(const sinter_rank &rank) {
   if (!group.ok())
     return group.status();
   return std::unique_ptr<rt::Communicator>(std::make_unique<SimGroup>(
-      std::move(*group), timeline_, name_, settings_.dropAllReduce));
+      std::move(*group), timeline_, name_, settings_.dropCollective));
 }
 
 Result<std::unique_ptr<rt::Device>>

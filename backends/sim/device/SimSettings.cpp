@@ -63,7 +63,7 @@ bool readWord(std::string_view key, std::string_view value,
   if (key == "drop" && value.starts_with("wait:"))
     return readCount(5, settings.dropWait);
   if (key == "drop" && value.starts_with("all-reduce:"))
-    return readCount(11, settings.dropAllReduce);
+    return readCount(11, settings.dropCollective);
   if (key == "drop")
     return readDrop(value, settings.drop);
   if (key == "refuse-epilogues") {

@@ -39,8 +39,8 @@ struct SimSettings {
   std::string report, plans;
   Drop drop; // its number counts sites of the whole program
   /// The numbers, from 1, of the wait of a stream for an event and of the
-  /// all-reduce that a device leaves out; 0: none.
-  uint64_t dropWait = 0, dropAllReduce = 0;
+  /// collective (drop=all-reduce:N) that a device leaves out; 0: none.
+  uint64_t dropWait = 0, dropCollective = 0;
   std::vector<LtRefusal> refusals;
 };
 

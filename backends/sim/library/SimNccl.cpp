@@ -29,13 +29,15 @@ MeetingStreams *theStreams = nullptr;
 
 /// One array of a call.
 struct Part {
+  uint32_t op; // sinter_collective_op; the same in a group of calls
   const void *from;
   void *to;
-  uint64_t count;
+  uint64_t fromCount, toCount;
   int type;
 
+  uint64_t count() const { return std::max(fromCount, toCount); }
   bool agreesWith(const Part &other) const {
-    return count == other.count && type == other.type;
+    return count() == other.count() && type == other.type;
   }
 };
 using Parts = std::vector<Part>;
@@ -56,13 +58,19 @@ const TypeInfo *typeInfo(int type) {
                                                                 : nullptr;
 }
 
+const char *opName(uint32_t op) {
+  static const char *const names[] = {"all-reduce", "reduce-scatter",
+                                      "all-gather"};
+  return names[op];
+}
+
 /// What the communicators of this process share if there are other processes.
 using Spanning = std::shared_ptr<plain::SpanningSum>;
 
 /// One grouped call of all replicas of this process.
-class NcclSum final : public SimMeeting {
+class NcclCall final : public SimMeeting {
 public:
-  NcclSum(uint32_t replicas, uint64_t number, Spanning spanning)
+  NcclCall(uint32_t replicas, uint64_t number, Spanning spanning)
       : SimMeeting(replicas), parts(replicas), number_(number),
         spanning_(std::move(spanning)) {}
 
@@ -73,45 +81,75 @@ private:
   static std::string describe(const Parts &parts) {
     std::string text;
     for (const Part &part : parts)
-      text += (text.empty() ? "" : ", ") + std::to_string(part.count) + " " +
+      text += (text.empty() ? "" : ", ") + std::to_string(part.count()) + " " +
               typeInfo(part.type)->name;
     return text;
   }
 
   Status happen() override {
-    for (uint32_t r = 1; r < parts.size(); ++r)
+    const uint32_t op = parts[0][0].op;
+    for (uint32_t r = 1; r < parts.size(); ++r) {
+      if (parts[r][0].op != op)
+        return {SINTER_DEVICE_FAILED,
+                "NCCL: call " + std::to_string(number_) + " of replica 0 is " +
+                    opName(op) + ", that of replica " + std::to_string(r) +
+                    " is " + opName(parts[r][0].op)};
       if (!std::equal(parts[0].begin(), parts[0].end(), parts[r].begin(),
                       parts[r].end(), [](const Part &a, const Part &b) {
                         return a.agreesWith(b);
                       }))
         return {SINTER_DEVICE_FAILED,
-                "NCCL: all-reduce " + std::to_string(number_) +
-                    " of replica 0 has " + describe(parts[0]) +
-                    ", that of replica " + std::to_string(r) + " has " +
-                    describe(parts[r])};
-    if (spanning_)
-      return sumOverProcesses();
-    std::vector<const void *> from(parts.size());
-    std::vector<void *> to(parts.size());
-    for (size_t i = 0; i < parts[0].size(); ++i) {
-      for (size_t r = 0; r < parts.size(); ++r) {
-        from[r] = parts[r][i].from;
-        to[r] = parts[r][i].to;
-      }
-      plain::sumReplicas(typeInfo(parts[0][i].type)->dtype, from, to, 0,
-                         parts[0][i].count);
+                std::string("NCCL: ") + opName(op) + " " +
+                    std::to_string(number_) + " of replica 0 has " +
+                    describe(parts[0]) + ", that of replica " +
+                    std::to_string(r) + " has " + describe(parts[r])};
     }
+    if (spanning_)
+      return runOverProcesses();
+    for (size_t i = 0; i < parts[0].size(); ++i)
+      run(i);
     return {};
   }
 
-  Status sumOverProcesses() {
+  /// Array `i`, if all replicas are in this process.
+  void run(size_t i) {
+    const Part &first = parts[0][i];
+    const TypeInfo &type = *typeInfo(first.type);
+    std::vector<const void *> from;
+    std::vector<void *> to;
+    for (const Parts &each : parts) {
+      from.push_back(each[i].from);
+      to.push_back(each[i].to);
+    }
+    switch (first.op) {
+    case SINTER_ALL_REDUCE:
+      plain::sumReplicas(type.dtype, from, to, 0, first.count());
+      break;
+    case SINTER_REDUCE_SCATTER:
+      for (void *each : to) {
+        plain::sumReplicas(type.dtype, from, {each}, 0, first.toCount);
+        for (const void *&part : from) // that of the next replica
+          part =
+              static_cast<const uint8_t *>(part) + first.toCount * type.bytes;
+      }
+      break;
+    default: {
+      const uint64_t bytes = first.fromCount * type.bytes;
+      for (void *each : to)
+        for (size_t r = 0; r < from.size(); ++r)
+          std::memcpy(static_cast<uint8_t *>(each) + r * bytes, from[r], bytes);
+    }
+    }
+  }
+
+  Status runOverProcesses() {
     const TypeInfo &type = *typeInfo(parts[0][0].type);
     std::vector<uint64_t> elements;
     for (const Part &part : parts[0]) {
       if (part.type != parts[0][0].type)
         return {SINTER_UNSUPPORTED,
-                "NCCL's stand-in sums one type at a time over processes"};
-      elements.push_back(part.count);
+                "NCCL's stand-in has one type at a time over processes"};
+      elements.push_back(part.count());
     }
     std::vector<std::vector<void *>> addresses(parts.size());
     std::vector<void *const *> buffers;
@@ -122,11 +160,12 @@ private:
         addresses[r].push_back(part.to);
       buffers.push_back(addresses[r].data());
     }
-    spanning_->begin({type.dtype, elements}, std::move(buffers));
+    spanning_->begin({parts[0][0].op, type.dtype, elements},
+                     std::move(buffers));
     spanning_->stage(0, 1);
     SINTER_RETURN_IF_ERROR(spanning_->exchangeParts());
     spanning_->sum(0, 1);
-    SINTER_RETURN_IF_ERROR(spanning_->exchangeSums());
+    SINTER_RETURN_IF_ERROR(spanning_->exchangeResults());
     for (uint32_t r = 0; r < parts.size(); ++r)
       spanning_->deliver(r);
     return {};
@@ -140,8 +179,8 @@ private:
 /// lock.
 struct Group {
   Spanning spanning;
-  std::map<uint64_t, std::shared_ptr<NcclSum>> open; // by number
-  std::string left;                                  // why no call can succeed
+  std::map<uint64_t, std::shared_ptr<NcclCall>> open; // by number
+  std::string left;                                   // why no call can succeed
 };
 
 } // namespace
@@ -164,21 +203,21 @@ using Comm = nccl::Comm;
 /// The next call of this replica, with its arrays.
 std::shared_ptr<SimMeeting> openNext(Comm comm, const Parts &parts) {
   const uint64_t number = comm->numCalls++;
-  std::shared_ptr<NcclSum> &known = comm->group->open[number];
+  std::shared_ptr<NcclCall> &known = comm->group->open[number];
   if (!known)
     known =
-        std::make_shared<NcclSum>(comm->locals, number, comm->group->spanning);
-  std::shared_ptr<NcclSum> sum = known;
-  sum->parts[comm->local] = parts;
+        std::make_shared<NcclCall>(comm->locals, number, comm->group->spanning);
+  std::shared_ptr<NcclCall> call = known;
+  call->parts[comm->local] = parts;
   if (!comm->group->left.empty())
-    sum->end(Status::failed(comm->group->left));
-  if (++sum->numOpened == comm->locals)
+    call->end(Status::failed(comm->group->left));
+  if (++call->numOpened == comm->locals)
     comm->group->open.erase(number);
-  return sum;
+  return call;
 }
 
 void leave(Comm comm) {
-  // Before the lock, which a sum over processes holds.
+  // Before the lock, which a call over processes holds.
   if (comm->group->spanning)
     comm->group->spanning->group().exchange->abort();
   theStreams->locked([&] {
@@ -186,9 +225,9 @@ void leave(Comm comm) {
     if (group.left.empty())
       group.left =
           "replica " + std::to_string(comm->rank) + " " + rt::leftGroupText;
-    for (auto &[number, sum] : group.open)
-      if (!sum->streams[comm->local])
-        sum->end(Status::failed(group.left));
+    for (auto &[number, call] : group.open)
+      if (!call->streams[comm->local])
+        call->end(Status::failed(group.left));
   });
   comm->meeting->leave(comm->local);
 }
@@ -328,31 +367,34 @@ int groupEnd() {
   return queued.ok() ? nccl::success : nccl::unhandledCudaError;
 }
 
-bool overlap(const Part &part, uint64_t bytes) {
+/// Only an all-reduce may be in place here.
+bool overlap(const Part &part, uint64_t fromBytes, uint64_t toBytes) {
   auto from = reinterpret_cast<uint64_t>(part.from),
        to = reinterpret_cast<uint64_t>(part.to);
-  return from != to && from < to + bytes && to < from + bytes;
+  return (from != to || part.op != SINTER_ALL_REDUCE) && from < to + toBytes &&
+         to < from + fromBytes;
 }
 
 int checkPart(const Part &part, int op, Comm comm, void *stream) {
   const TypeInfo *type = typeInfo(part.type);
   if (!comm || !stream || !type || op != nccl::sum || !part.from || !part.to)
     return nccl::invalidArgument;
-  const uint64_t bytes = part.count * type->bytes;
+  const uint64_t fromBytes = part.fromCount * type->bytes,
+                 toBytes = part.toCount * type->bytes;
   if (reinterpret_cast<uint64_t>(part.from) % type->bytes ||
       reinterpret_cast<uint64_t>(part.to) % type->bytes ||
-      !isLibraryMemory(part.from, bytes) || !isLibraryMemory(part.to, bytes) ||
-      overlap(part, bytes))
+      !isLibraryMemory(part.from, fromBytes) ||
+      !isLibraryMemory(part.to, toBytes) || overlap(part, fromBytes, toBytes))
     return nccl::invalidArgument;
-  if (pending.comm && (pending.comm != comm || pending.stream != stream))
-    return nccl::invalidUsage; // NCCL allows more, but we do not need it
+  // NCCL allows more, but we do not need it.
+  if (pending.comm && (pending.comm != comm || pending.stream != stream ||
+                       pending.parts[0].op != part.op))
+    return nccl::invalidUsage;
   return nccl::success;
 }
 
-int allReduce(const void *from, void *to, size_t count, int type, int op,
-              Comm comm, void *stream) {
+int add(const Part &part, int op, Comm comm, void *stream) {
   groupStart();
-  const Part part{from, to, count, type};
   if (int error = checkPart(part, op, comm, stream)) {
     pending.error = error;
   } else {
@@ -365,12 +407,33 @@ int allReduce(const void *from, void *to, size_t count, int type, int op,
   return error ? error : ended;
 }
 
+int allReduce(const void *from, void *to, size_t count, int type, int op,
+              Comm comm, void *stream) {
+  return add({SINTER_ALL_REDUCE, from, to, count, count, type}, op, comm,
+             stream);
+}
+
+int reduceScatter(const void *from, void *to, size_t toCount, int type, int op,
+                  Comm comm, void *stream) {
+  const size_t fromCount = comm ? toCount * comm->replicas : 0;
+  return add({SINTER_REDUCE_SCATTER, from, to, fromCount, toCount, type}, op,
+             comm, stream);
+}
+
+int allGather(const void *from, void *to, size_t fromCount, int type, Comm comm,
+              void *stream) {
+  const size_t toCount = comm ? fromCount * comm->replicas : 0;
+  return add({SINTER_ALL_GATHER, from, to, fromCount, toCount, type}, nccl::sum,
+             comm, stream);
+}
+
 } // namespace
 
 const nccl::Api &sinter::sim::ncclApi() {
-  static const nccl::Api api = {
-      getErrorString, getVersion,        getUniqueId, commInitRank, commDestroy,
-      commAbort,      commGetAsyncError, groupStart,  groupEnd,     allReduce};
+  static const nccl::Api api = {getErrorString,    getVersion,    getUniqueId,
+                                commInitRank,      commDestroy,   commAbort,
+                                commGetAsyncError, groupStart,    groupEnd,
+                                allReduce,         reduceScatter, allGather};
   return api;
 }
 

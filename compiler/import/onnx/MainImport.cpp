@@ -301,7 +301,8 @@ void GraphImport::finishArguments() {
         !isBuffer, /*slot=*/StringAttr(), /*of=*/FlatSymbolRefAttr(),
         builder_.getStringAttr(state.name),
         builder_.getStringAttr(state.role->reason),
-        aliases.empty() ? ArrayAttr() : builder_.getStrArrayAttr(aliases));
+        aliases.empty() ? ArrayAttr() : builder_.getStrArrayAttr(aliases),
+        /*part_of=*/TypeAttr());
     main_.setArgAttr(argument.getArgNumber(), ir::SinterDialect::kStateAttr,
                      FlatSymbolRefAttr::get(context_, symbol));
   }

@@ -54,7 +54,7 @@ static json::Object planJson(const sinter_artifact &artifact,
     if (command.isInScan())
       target = command.number() + " x" + std::to_string(command.trips) + " " +
                target;
-    commandList.push_back(json::Object{{"kind", commandName(command.kind)},
+    commandList.push_back(json::Object{{"kind", commandName(command)},
                                        {"target", jsonText(target)},
                                        {"nodes", jsonNodes(command.label)}});
   }

@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 6                     /* another major is refused */
-#define SINTER_ABI_MINOR 3
+#define SINTER_ABI_MAJOR 7                     /* another major is refused */
+#define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -75,11 +75,15 @@ typedef struct sinter_state_desc {
   sinter_tensor_desc tensor; /* the ONNX name, shape and dtype; fixed */
   uint32_t role;             /* sinter_state_role */
   uint32_t trainable;        /* 1: an optimizer updates it */
-  const char *slot;     /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
-  uint32_t of;          /* SLOT, ROUNDED: index of its parameter; SLOT:
-                           SINTER_NONE for program-wide counters such as Adam's
-                           t */
-  uint32_t place;       /* that holds it; 0 unless the artifact has places */
+  const char *slot; /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
+  uint32_t of;      /* SLOT, ROUNDED: index of its parameter; SLOT:
+                       SINTER_NONE for program-wide counters such as Adam's
+                       t */
+  uint32_t place;   /* that holds it; 0 unless the artifact has places */
+  /* 0; or the replicas of the program divide the state: each holds this many
+   * bytes, replica r those from r * partBytes on, in the order of the elements.
+   * What lies beyond the tensor is zero. Only for role SLOT. */
+  uint64_t partBytes;
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
       initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
@@ -87,6 +91,11 @@ typedef struct sinter_state_desc {
    * hold the tensor under each of them. */
   const char *aliases;
 } sinter_state_desc;
+
+/* The bytes of the state that one program holds. */
+static inline uint64_t sinter_held_bytes(const sinter_state_desc *state) {
+  return state->partBytes ? state->partBytes : state->tensor.sizeBytes;
+}
 
 /* ---- The control block: what a step reads and what differs in each step ----
  */
@@ -152,11 +161,11 @@ typedef enum sinter_command_kind {
   SINTER_CMD_COPY,       /* `copy`: slices[1] = slices[0] (same size) */
   SINTER_CMD_FILL,       /* no member: slices[0] = zeros */
   SINTER_CMD_ATTENTION,  /* `attention` */
-  /* `allReduce`: slice k + i = the sum of slice i over all replicas. It
-   * starts when the commands before it are done and overlaps with those after
-   * it, up to the AWAIT with its event. */
-  SINTER_CMD_ALL_REDUCE,
-  /* waits for the ALL_REDUCE with the same `event`. Commands between the
+  /* `collective`: all replicas sum or gather arrays. It starts when the
+   * commands before it are done and overlaps with those after it, up to the
+   * AWAIT with its event. */
+  SINTER_CMD_COLLECTIVE,
+  /* waits for the COLLECTIVE with the same `event`. Commands between the
    * two neither change what it reads nor touch what it writes. No slices. */
   SINTER_CMD_AWAIT,
   SINTER_CMD_SCAN, /* `scan`: other commands, once for each trip */
@@ -330,12 +339,32 @@ typedef struct sinter_copy {
   uint32_t from, to; /* places of slices[0] and slices[1] */
 } sinter_copy;
 
-/* Slices [0, k) are read, [k, 2k) written. Slice k + i has the size of slice i;
- * it is either the same bytes or overlaps with no other slice. */
-typedef struct sinter_all_reduce {
+/* Slices [0, k) are read, [k, 2k) written. R is the number of replicas, r the
+ * number of this one. Parts are R equal ones of a slice, in order. */
+typedef enum sinter_collective_op {
+  /* slice k + i = the sum of slice i over all replicas. The two have the same
+   * size; slice k + i is either the same bytes or overlaps with no other. */
+  SINTER_ALL_REDUCE = 0,
+  /* slice k + i = part r of the sum of slice i over all replicas. Slice i is R
+   * times as large; no slice overlaps with another. */
+  SINTER_REDUCE_SCATTER,
+  /* part q of slice k + i = slice i of replica q, for each q. Slice k + i is R
+   * times as large; no slice overlaps with another. */
+  SINTER_ALL_GATHER
+} sinter_collective_op;
+
+/* Which replicas a collective is over. */
+typedef enum sinter_mesh_axis {
+  SINTER_AXIS_DATA = 0 /* replicas that train on different rows of one batch */
+} sinter_mesh_axis;
+
+typedef struct sinter_collective {
   uint32_t event; /* its number; AWAIT has the same */
-  uint32_t dtype; /* of all slices */
-} sinter_all_reduce;
+  uint32_t dtype; /* of all slices; ALL_GATHER: any, else one with sums: not
+                     BOOL */
+  uint32_t op;    /* sinter_collective_op */
+  uint32_t axis;  /* sinter_mesh_axis */
+} sinter_collective;
 
 /* Where a value of the body of a scan lies: trip 0 has `first`, the last trip
  * has `last`, and trip t between them has `middle`, moved by
@@ -401,7 +430,7 @@ typedef struct sinter_command {
     sinter_conv_call conv;
     sinter_attention_call attention;
     sinter_copy copy;
-    sinter_all_reduce allReduce;
+    sinter_collective collective;
     sinter_scan_call scan;
     uint32_t event; /* AWAIT, RECORD, WAIT */
   };

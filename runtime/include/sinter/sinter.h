@@ -72,8 +72,8 @@ sinter_status sinter_program_join(sinter_program *program,
 void *sinter_program_state(sinter_program *program, uint32_t index);
 
 /* Copy all bytes of state `index` out of the program and into it, whatever
- * memory holds them. States of role ROUNDED come after all others: the program
- * computes them, and writing one is SINTER_INVALID. */
+ * memory holds them: sinter_held_bytes(). States of role ROUNDED come after all
+ * others: the program computes them, and writing one is SINTER_INVALID. */
 sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
                                         void *to);
 sinter_status sinter_program_write_state(sinter_program *program,

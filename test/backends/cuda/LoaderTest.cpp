@@ -25,7 +25,7 @@ TEST_CASE("libraries that are not there are one line", "[loader]") {
       {SINTER_CMD_MATMUL, "cuBLASLt 1", "libcublasLt.so.13"},
       {SINTER_CMD_CONV, "cuDNN 9.", "libcudnn.so.9"},
       {SINTER_CMD_ATTENTION, "cuDNN 9.", "libcudnn.so.9"},
-      {SINTER_CMD_ALL_REDUCE, "NCCL 2.", "libnccl.so.2"}};
+      {SINTER_CMD_COLLECTIVE, "NCCL 2.", "libnccl.so.2"}};
   for (auto [command, version, library] : names) {
     sinter::rt::Result<std::string> found = libraryFor(command);
     std::string line = found.ok() ? *found : found.status().message();

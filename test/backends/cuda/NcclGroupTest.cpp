@@ -26,6 +26,7 @@ using namespace sinter::cuda;
 namespace {
 
 struct Call {
+  uint32_t what; // sinter_collective_op
   const void *from;
   void *to;
   size_t count;
@@ -40,7 +41,7 @@ struct Checker {
   std::vector<Call> calls;
   std::set<nccl::Comm> live;
   int destroyed = 0, aborted = 0;
-  int failCall = -1; // number of the all-reduce that fails
+  int failCall = -1; // number of the call that fails
   int asyncError = nccl::success;
   int initRank = -1, initReplicas = 0;
   std::string misuse;
@@ -56,6 +57,17 @@ void misuse(const char *what) {
 
 nccl::Comm asComm(size_t number) {
   return reinterpret_cast<nccl::Comm>(number);
+}
+
+int queue(const Call &call, nccl::Comm comm) {
+  if (checker.depth != 1)
+    misuse("a call outside of a group");
+  if (!checker.live.contains(comm))
+    misuse("calls a communicator that is not alive");
+  if (checker.failCall == static_cast<int>(checker.calls.size()))
+    return nccl::unhandledCudaError;
+  checker.calls.push_back(call);
+  return nccl::success;
 }
 
 const nccl::Api api = {
@@ -114,15 +126,23 @@ const nccl::Api api = {
     },
     [](const void *from, void *to, size_t count, int type, int op,
        nccl::Comm comm, void *stream) {
-      if (checker.depth != 1)
-        misuse("an all-reduce outside of a group");
-      if (!checker.live.contains(comm))
-        misuse("sums by a communicator that is not alive");
-      if (checker.failCall == static_cast<int>(checker.calls.size()))
-        return int(nccl::unhandledCudaError);
-      checker.calls.push_back({from, to, count, type, op, stream});
-      return int(nccl::success);
+      return queue({SINTER_ALL_REDUCE, from, to, count, type, op, stream},
+                   comm);
+    },
+    [](const void *from, void *to, size_t count, int type, int op,
+       nccl::Comm comm, void *stream) {
+      return queue({SINTER_REDUCE_SCATTER, from, to, count, type, op, stream},
+                   comm);
+    },
+    [](const void *from, void *to, size_t count, int type, nccl::Comm comm,
+       void *stream) {
+      return queue(
+          {SINTER_ALL_GATHER, from, to, count, type, nccl::sum, stream}, comm);
     }};
+
+rt::Collective sumOf(std::span<const uint64_t> elements) {
+  return {SINTER_ALL_REDUCE, SINTER_F32, elements};
+}
 
 class NamedStream final : public rt::Stream {
 public:
@@ -161,7 +181,8 @@ TEST_CASE("a message is one group of calls on the stream", "[nccl]") {
                              {SINTER_U8, nccl::u8}}) {
     checker.calls.clear();
     checker.groups = 0;
-    REQUIRE(group->allReduce(stream, {dtype, elements}, buffers).ok());
+    REQUIRE(
+        group->run(stream, {SINTER_ALL_REDUCE, dtype, elements}, buffers).ok());
     CHECK(checker.groups == 1);
     REQUIRE(checker.calls.size() == 2);
     CHECK(checker.calls[0].from == a);
@@ -171,17 +192,69 @@ TEST_CASE("a message is one group of calls on the stream", "[nccl]") {
     CHECK(checker.calls[1].to == b);
     CHECK(checker.calls[1].count == 3);
     for (const Call &call : checker.calls) {
+      CHECK(call.what == SINTER_ALL_REDUCE);
       CHECK(call.type == type);
       CHECK(call.op == nccl::sum);
       CHECK(call.stream == stream.native());
     }
   }
-  CHECK(group->allReduce(stream, {SINTER_BOOL, elements}, buffers).code() ==
-        SINTER_UNSUPPORTED);
+  for (uint32_t op : {SINTER_ALL_REDUCE, SINTER_REDUCE_SCATTER})
+    CHECK(group->run(stream, {op, SINTER_BOOL, elements}, buffers).code() ==
+          SINTER_UNSUPPORTED);
   group.reset();
   CHECK(checker.destroyed == 1);
   CHECK(checker.aborted == 0);
   CHECK(checker.live.empty());
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("NCCL counts the elements of one replica's part", "[nccl]") {
+  auto group = join(); // of 4
+  int64_t a[8], b[12], c[2], d[3];
+  const uint64_t elements[] = {8, 12, 0};
+  NamedStream stream;
+  void *scattered[] = {a, b, nullptr, c, d, nullptr},
+       *gathered[] = {c, d, nullptr, a, b, nullptr};
+  for (uint32_t op : {SINTER_REDUCE_SCATTER, SINTER_ALL_GATHER}) {
+    checker.calls.clear();
+    checker.groups = 0;
+    void **buffers = op == SINTER_ALL_GATHER ? gathered : scattered;
+    REQUIRE(group->run(stream, {op, SINTER_I64, elements}, buffers).ok());
+    CHECK(checker.groups == 1);
+    REQUIRE(checker.calls.size() == 2);
+    for (size_t i = 0; i < 2; ++i) {
+      const Call &call = checker.calls[i];
+      CHECK(call.what == op);
+      CHECK(call.from == buffers[i]);
+      CHECK(call.to == buffers[3 + i]);
+      CHECK(call.count == elements[i] / 4);
+      CHECK(call.type == nccl::i64);
+      CHECK(call.op == nccl::sum);
+      CHECK(call.stream == stream.native());
+    }
+  }
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("NCCL gathers bytes where it has no type", "[nccl]") {
+  auto group = join(); // of 4
+  uint8_t part[32], whole[128];
+  void *buffers[] = {part, whole};
+  const uint64_t elements[] = {16};
+  NamedStream stream;
+  for (auto [dtype, type, count] :
+       {std::tuple<uint32_t, int, size_t>{SINTER_BOOL, nccl::u8, 4},
+        {SINTER_U16, nccl::u8, 8},
+        {SINTER_I16, nccl::u8, 8},
+        {SINTER_BF16, nccl::bf16, 4}}) {
+    CAPTURE(dtype);
+    checker.calls.clear();
+    REQUIRE(
+        group->run(stream, {SINTER_ALL_GATHER, dtype, elements}, buffers).ok());
+    REQUIRE(checker.calls.size() == 1);
+    CHECK(checker.calls[0].type == type);
+    CHECK(checker.calls[0].count == count);
+  }
   CHECK(checker.misuse == "");
 }
 
@@ -192,10 +265,20 @@ TEST_CASE("a failed call ends its group and aborts", "[nccl]") {
   const uint64_t elements[] = {8, 8};
   NamedStream stream;
   checker.failCall = 1;
-  rt::Status status = group->allReduce(stream, {SINTER_F32, elements}, buffers);
+  rt::Status status = group->run(stream, sumOf(elements), buffers);
   CHECK(status.code() == SINTER_DEVICE_FAILED);
   CHECK(status.message() ==
         "NCCL: queueing an all-reduce: unhandled cuda error (1)");
+  CHECK(checker.depth == 0);
+  checker.failCall = 1; // one call was queued
+  for (auto [op, text] :
+       {std::pair<uint32_t, const char *>{
+            SINTER_REDUCE_SCATTER,
+            "NCCL: queueing a reduce-scatter: unhandled cuda error (1)"},
+        {SINTER_ALL_GATHER,
+         "NCCL: queueing an all-gather: unhandled cuda error (1)"}})
+    CHECK(group->run(stream, {op, SINTER_F32, elements}, buffers).message() ==
+          text);
   CHECK(checker.depth == 0);
   group.reset();
   CHECK(checker.aborted == 1);
@@ -212,7 +295,7 @@ TEST_CASE("aborting does not wait for the graphs", "[nccl]") {
   void *buffers[] = {a, a};
   const uint64_t elements[] = {8};
   NamedStream stream;
-  CHECK(group->allReduce(stream, {SINTER_F32, elements}, buffers).message() ==
+  CHECK(group->run(stream, sumOf(elements), buffers).message() ==
         "replica 1 has left its group");
   graphs = 0; // the program destroys them before it leaves the group
   group.reset();
@@ -229,10 +312,10 @@ TEST_CASE("errors of calls under way come with the next one", "[nccl]") {
   const uint64_t elements[] = {8};
   NamedStream stream;
   checker.asyncError = nccl::inProgress;
-  CHECK(group->allReduce(stream, {SINTER_F32, elements}, buffers).ok());
+  CHECK(group->run(stream, sumOf(elements), buffers).ok());
   checker.asyncError = nccl::remoteError;
-  rt::Status status = group->allReduce(stream, {SINTER_F32, elements}, buffers);
-  CHECK(status.message() == "NCCL: an earlier all-reduce: some error (6)");
+  rt::Status status = group->run(stream, sumOf(elements), buffers);
+  CHECK(status.message() == "NCCL: an earlier collective: some error (6)");
   CHECK(checker.calls.size() == 1);
   group.reset();
   CHECK(checker.misuse == "");

@@ -5,6 +5,13 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 processes.py same TRAINER FOLDER WORLDS -- OPTIONS...
     trains in one process and in each of WORLDS ("2,4") processes; logs and last checkpoints must
     be the same bytes.
+processes.py equal TRAINER FOLDER OTHER -- OPTIONS...
+    trains in one process with both trainers; logs and checkpoints must be the same.
+processes.py moves TRAINER FOLDER STEPS LEG,LEG... -- OPTIONS...
+    each leg, "WORLD" or "WORLD:TRAINER", resumes the one before for STEPS steps in WORLD processes;
+    the last one must end with the bytes of one run in one process.
+processes.py alter TRAINER FOLDER NAME -- OPTIONS...
+    changes a bit of state NAME in the memory of rank 1 of two processes, which train with --lr=0.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     COUNT times kills a random process at a random time and resumes; others must end with 75
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
@@ -12,18 +19,22 @@ processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
     the same with `TRAINER launch`, which restarts the others after one kill.
 processes.py terminate TRAINER FOLDER -- OPTIONS...
     starts `TRAINER OPTIONS...` for very many steps and sends it SIGTERM once steps are made.
-processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--signal=RANK:NAME] -- OPTIONS...
+processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--freeze=RANK] [--signal=RANK:NAME]
+        -- OPTIONS...
     runs once and prints what the processes print; EXPECTED are the exit codes ("0" of all, or one
-    for each). --each gives one process another option. --stop stops a process once steps are made;
-    --signal sends it a signal then.
+    for each). --each gives one process another option. --stop stops a process once steps are made,
+    --freeze only its main thread; --signal sends it a signal then.
 """
 
+import ctypes
 import filecmp
+import json
 import os
 import random
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -95,9 +106,37 @@ def alone(trainer, options, folder):
                    check=True)
 
 
+def tensorsIn(path):
+    """{name: (dtype, shape, bytes)} of a .safetensors file."""
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        data = file.read()
+    header.pop("__metadata__", None)
+    return {name: (one["dtype"], one["shape"], data[slice(*one["data_offsets"])])
+            for name, one in header.items()}
+
+
+def stateOf(folder):
+    """The tensors of the newest checkpoint; parts that processes have written are joined."""
+    checkpoint = newest(folder)
+    with open(os.path.join(checkpoint, "manifest.json")) as file:
+        manifest = json.load(file)
+    state = tensorsIn(os.path.join(checkpoint, "state.safetensors"))
+    parts = {}
+    for file in manifest.get("partFiles", []):
+        tensors = tensorsIn(os.path.join(checkpoint, file["file"]))
+        for part in file["parts"]:
+            dtype, _, data = tensors[part["name"]]
+            parts.setdefault(part["name"], []).append((part["first"], dtype, part["dims"], data))
+    for name, pieces in parts.items():
+        pieces.sort(key=lambda piece: piece[0])
+        state[name] = (pieces[0][1], pieces[0][2], b"".join(piece[3] for piece in pieces))
+    return state
+
+
 def sameState(a, b):
-    return filecmp.cmp(os.path.join(newest(a), "state.safetensors"),
-                       os.path.join(newest(b), "state.safetensors"), shallow=False)
+    return stateOf(a) == stateOf(b)
 
 
 def same(trainer, folder, worlds, options):
@@ -113,6 +152,29 @@ def same(trainer, folder, worlds, options):
               f"{world} processes: another log")
         check(sameState(one, many), f"{world} processes: another checkpoint")
         print(f"{world} processes: the same bytes")
+
+
+def equal(trainer, folder, other, options):
+    one, two = os.path.join(folder, "one"), os.path.join(folder, "other")
+    alone(trainer, options, one)
+    alone(other, options, two)
+    check(filecmp.cmp(one + ".json", two + ".json", shallow=False), "another log")
+    check(sameState(one, two), "another checkpoint")
+    print("both trainers: the same bytes")
+
+
+def moves(trainer, folder, steps, legs, options):
+    one, run = os.path.join(folder, "unmoved"), os.path.join(folder, "moved")
+    legs = [leg.partition(":") for leg in legs.split(",")]
+    alone(trainer, [*options, f"--steps={steps * len(legs)}"], one)
+    shutil.rmtree(run, ignore_errors=True)
+    for number, (world, _, other) in enumerate(legs, 1):
+        results = finish(start(other or trainer, int(world),
+                               [*options, f"--steps={steps * number}", "--quiet", "--resume",
+                                "--out=" + run]))
+        check(all(code == 0 for code, _ in results), f"leg {number}: {results}")
+    check(sameState(one, run), "another checkpoint")
+    print(f"{len(legs)} legs: the same bytes")
 
 
 def kills(trainer, folder, world, count, steps, options):
@@ -157,6 +219,44 @@ def kills(trainer, folder, world, count, steps, options):
     print(f"{count} kills: the same bytes")
 
 
+def writableRanges(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        for line in maps:
+            addresses, rights, *_ = line.split()
+            if rights.startswith("rw"):
+                yield [int(address, 16) for address in addresses.split("-")]
+
+
+def flipBits(pid, old):
+    """Flips the lowest bit of what begins with the bytes `old`, wherever they are; how often."""
+    count = 0
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for begin, end in writableRanges(pid):
+            memory.seek(begin)
+            try:
+                data = memory.read(end - begin)
+            except OSError:  # memory of a device
+                continue
+            at = data.find(old)
+            while at >= 0:
+                memory.seek(begin + at)
+                memory.write(bytes([old[0] ^ 1]))
+                count += 1
+                at = data.find(old, at + 1)
+    return count
+
+
+def alter(trainer, folder, name, options):
+    log = os.path.join(folder, "altered.json")
+    alone(trainer, [*options, "--lr=0", "--steps=1"], os.path.join(folder, "constant"))
+    _, _, state = stateOf(os.path.join(folder, "constant"))[name]
+    processes = start(trainer, 2, [*options, "--lr=0", "--steps=100000000", "--log-json=" + log])
+    awaitSteps(log)
+    check(flipBits(processes[1].pid, state) > 0, "the state is not in memory")
+    for rank, (code, text) in enumerate(finish(processes)):
+        print(f"rank {rank}: exit code {code}\n{text}", end="")
+
+
 def childrenOf(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
@@ -198,10 +298,19 @@ def terminate(trainer, folder, options):
     print(f"{text}launch: exit code {code}")
 
 
+def freeze(pid):
+    """Stops the main thread of a process for good; its other threads go on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for request in (0x4206, 0x4207):  # PTRACE_SEIZE, PTRACE_INTERRUPT
+        if libc.ptrace(request, pid, None, None) != 0:
+            sys.exit(f"ptrace: {os.strerror(ctypes.get_errno())}")
+    os.waitpid(pid, 0)  # that it has stopped
+
+
 def run(trainer, world, expected, arguments):
     split = arguments.index("--")
     flags, options = arguments[:split], arguments[split + 1:]
-    each, stopped, signals = [], [], []
+    each, stopped, frozen, signals = [], [], [], []
     for flag in flags:
         name, value = flag.split("=", 1)
         rank, _, rest = value.partition(":")
@@ -209,25 +318,32 @@ def run(trainer, world, expected, arguments):
             each.append((int(rank), rest))
         elif name == "--stop":
             stopped.append(int(rank))
+        elif name == "--freeze":
+            frozen.append(int(rank))
         elif name == "--signal":
             signals.append((int(rank), getattr(signal, rest)))
         else:
             sys.exit(f"unknown flag {flag}")
-    waits = stopped or signals
+    waits = stopped or frozen or signals
     log = os.path.join(tempfile.mkdtemp(), "log.json")
     processes = start(trainer, world, [*options, "--log-json=" + log] if waits else options, each)
     if waits:
         awaitSteps(log)
+        time.sleep(0.3)
         for rank in stopped:
             processes[rank].send_signal(signal.SIGSTOP)
+        for rank in frozen:
+            freeze(processes[rank].pid)
         for rank, number in signals:
             processes[rank].send_signal(number)
     # What they print is less than a pipe holds.
     for rank, process in enumerate(processes):
-        if rank not in stopped:
+        if rank not in stopped + frozen:
             process.wait(PATIENCE)
     for rank in stopped:
         processes[rank].send_signal(signal.SIGCONT)
+    for rank in frozen:
+        processes[rank].kill()
     codes = expected.split(",") if "," in expected else [expected] * world
     shutil.rmtree(os.path.dirname(log))
     for rank, (code, text) in enumerate(finish(processes)):
@@ -244,6 +360,15 @@ def main():
     if command == "same":
         folder, worlds = rest[:split]
         return same(trainer, folder, worlds, rest[split + 1:])
+    if command == "equal":
+        folder, other = rest[:split]
+        return equal(trainer, folder, other, rest[split + 1:])
+    if command == "alter":
+        folder, name = rest[:split]
+        return alter(trainer, folder, name, rest[split + 1:])
+    if command == "moves":
+        folder, steps, legs = rest[:split]
+        return moves(trainer, folder, int(steps), legs, rest[split + 1:])
     if command == "terminate":
         return terminate(trainer, rest[0], rest[split + 1:])
     if command == "launch":

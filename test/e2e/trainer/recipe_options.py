@@ -80,6 +80,7 @@ SAMPLES = {
     "--clip-value": [Sample("clip_value", ADAM, "--clip-value=2")],
     "--accumulate": [Sample("accumulate", ADAM, "--batch=4", "--accumulate=2")],
     "--replicas": [Sample("replicas", ADAM, "--batch=4", "--replicas=2")],
+    "--shard": [Sample("shard", ADAM, "--batch=4", "--replicas=2", "--shard=optimizer")],
     "--ema": [Sample("ema", ADAM, "--ema=0.9", refused=OTHER_STATES)],
     "--target": [Sample("target", ADAM, "--target=sim")],
     "--mcpu": [Sample("mcpu", ADAM, "--mcpu=x86-64-v3")],
