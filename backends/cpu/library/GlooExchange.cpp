@@ -15,6 +15,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <array>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -41,16 +42,17 @@ struct MeetingEnded : std::exception {
 /// The meeting as Gloo wants it.
 class MeetingStore final : public gloo::rendezvous::Store {
 public:
-  explicit MeetingStore(Meeting &meeting) : meeting_(meeting) {}
+  MeetingStore(Meeting &meeting, std::string prefix)
+      : meeting_(meeting), prefix_(std::move(prefix)) {}
 
   void set(const std::string &key, const std::vector<char> &data) override {
     Status put =
-        meeting_.put(prefix + key, std::string(data.begin(), data.end()));
+        meeting_.put(prefix_ + key, std::string(data.begin(), data.end()));
     if (!put.ok())
       throw MeetingEnded(put);
   }
   std::vector<char> get(const std::string &key) override {
-    Result<std::string> value = meeting_.get(prefix + key);
+    Result<std::string> value = meeting_.get(prefix_ + key);
     if (!value.ok())
       throw MeetingEnded(value.status());
     return {value->begin(), value->end()};
@@ -61,33 +63,43 @@ public:
             const std::chrono::milliseconds &) override {}
 
 private:
-  static constexpr const char *prefix = "gloo/";
   Meeting &meeting_;
+  const std::string prefix_;
 };
+
+/// A connection of each process with each other one.
+using Mesh = std::shared_ptr<gloo::rendezvous::Context>;
+
+/// Of any two processes, the one with the lower rank sends over the first mesh,
+/// the other over the second. Gloo's thread does not wait for the lock of a
+/// connection, it tries again and again. If a connection that has data to read
+/// is being written, it takes the processor from the thread that writes.
+using Meshes = std::array<Mesh, 2>;
 
 class GlooExchange final : public Exchange {
 public:
-  GlooExchange(std::shared_ptr<gloo::transport::Device> device,
-               std::shared_ptr<gloo::rendezvous::Context> context)
-      : device_(std::move(device)), context_(std::move(context)) {}
+  GlooExchange(std::shared_ptr<gloo::transport::Device> device, Meshes meshes)
+      : device_(std::move(device)), meshes_(std::move(meshes)),
+        rank_(meshes_[0]->rank), size_(meshes_[0]->size) {}
 
   Status exchange(std::span<const std::span<const uint8_t>> from,
                   std::span<const std::span<uint8_t>> to) override {
     Buffers sent, received;
     Status status = run([&] {
-      for (int p = 0; p < context_->size; ++p) {
-        if (p == context_->rank)
+      for (int p = 0; p < size_; ++p) {
+        if (p == rank_)
           continue;
         const auto index = static_cast<size_t>(p);
         if (!to[index].empty())
-          begin(received, to[index].data(), to[index].size()).recv(p, slot);
+          begin(received, mesh(p, rank_), to[index].data(), to[index].size())
+              .recv(p, slot);
       }
       // Each begins with its successor, so that not all send to one.
-      for (int i = 1; i < context_->size; ++i) {
-        const int p = (context_->rank + i) % context_->size;
+      for (int i = 1; i < size_; ++i) {
+        const int p = (rank_ + i) % size_;
         const auto index = static_cast<size_t>(p);
         if (!from[index].empty())
-          begin(sent, const_cast<uint8_t *>(from[index].data()),
+          begin(sent, mesh(rank_, p), const_cast<uint8_t *>(from[index].data()),
                 from[index].size())
               .send(p, slot);
       }
@@ -119,9 +131,14 @@ private:
   /// Messages between two processes arrive in the order in which they are sent.
   static constexpr uint64_t slot = 1;
 
-  gloo::transport::UnboundBuffer &begin(Buffers &buffers, void *data,
-                                        size_t size) {
-    buffers.push_back(context_->createUnboundBuffer(data, size));
+  gloo::rendezvous::Context &mesh(int sender, int receiver) const {
+    return *meshes_[sender < receiver ? 0 : 1];
+  }
+
+  gloo::transport::UnboundBuffer &begin(Buffers &buffers,
+                                        gloo::rendezvous::Context &mesh,
+                                        void *data, size_t size) {
+    buffers.push_back(mesh.createUnboundBuffer(data, size));
     std::lock_guard lock(mutex_);
     // abort() ends waiting for those that it sees. Nobody would end this one.
     if (isAborted_)
@@ -145,7 +162,8 @@ private:
   }
 
   std::shared_ptr<gloo::transport::Device> device_;
-  std::shared_ptr<gloo::rendezvous::Context> context_;
+  Meshes meshes_;
+  const int rank_, size_;
   std::mutex mutex_; // guards what follows
   bool isAborted_ = false;
   std::set<gloo::transport::UnboundBuffer *> inUse_;
@@ -161,12 +179,15 @@ sinter::cpu::makeGlooExchange(Meeting &meeting) {
     attributes.hostname = meeting.localHost();
     std::shared_ptr<gloo::transport::Device> device =
         gloo::transport::tcp::CreateDevice(attributes);
-    auto context = std::make_shared<gloo::rendezvous::Context>(
-        static_cast<int>(meeting.rank()), static_cast<int>(meeting.world()));
-    MeetingStore store(meeting);
-    context->connectFullMesh(store, device);
+    Meshes meshes;
+    for (size_t i = 0; i < meshes.size(); ++i) {
+      meshes[i] = std::make_shared<gloo::rendezvous::Context>(
+          static_cast<int>(meeting.rank()), static_cast<int>(meeting.world()));
+      MeetingStore store(meeting, "gloo/" + std::to_string(i) + "/");
+      meshes[i]->connectFullMesh(store, device);
+    }
     return std::unique_ptr<Exchange>(
-        std::make_unique<GlooExchange>(std::move(device), std::move(context)));
+        std::make_unique<GlooExchange>(std::move(device), std::move(meshes)));
   } catch (const MeetingEnded &error) {
     return error.status;
   } catch (const std::exception &error) {
