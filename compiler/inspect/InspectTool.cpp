@@ -22,6 +22,7 @@
 #include "compiler/inspect/LockReport.h"
 #include "compiler/inspect/PlacementView.h"
 #include "compiler/inspect/PrecisionView.h"
+#include "compiler/inspect/Scale.h"
 #include "compiler/inspect/TraceTool.h"
 #include "compiler/inspect/page/PlanPage.h"
 #include "compiler/inspect/page/ViewCommand.h"
@@ -66,6 +67,9 @@ constexpr Command kCommands[] = {
      "lines that match REGEX, and the passes that added or removed them"},
     {"bisect", "the phase, pass, op and node that make results wrong"},
     {"reduce", "the smallest model for which --check=COMMAND still fails"},
+    {"scale",
+     "the step of a trainer on many processes: --world=N,N,.. --fabric=FILE "
+     "--profile=FILE"},
 };
 
 const Command *findCommand(StringRef name) {
@@ -362,6 +366,8 @@ static std::optional<int> runOwnCommand(llvm::ArrayRef<std::string> args,
     return reduce(rest, targets);
   if (llvm::is_contained(args, "--help"))
     return std::nullopt;
+  if (command == "scale")
+    return scaleTrainer(rest);
   if ((!findCommand(command) || isRunCommand(command)) && asksForRuns(args))
     return inspectRuns(args);
   if (command == "diff" && namesTwoFiles(rest) && !namesPassOfTrace(rest))

@@ -25,9 +25,9 @@ Status Trainer::planProfile() {
   if (!options_.profile && options_.traceEvents.empty())
     return {};
   const char *option = options_.profile ? "--profile" : "--trace-events";
-  if (replicas_->size() > 1)
+  if (job_->spansProcesses())
     return Status::invalid(std::string(option) +
-                           ": cannot be combined with replicas");
+                           ": cannot be combined with several processes yet");
   const int64_t left = totalSteps_ - step_;
   if (left <= kWarmups)
     return Status::invalid(std::string(option) +
