@@ -108,6 +108,17 @@ llvm::Expected<CheckpointSummary> CheckpointSummary::read(StringRef path) {
   if (llvm::Error error = readPayload(
           inside(checkpoint.path, "state.safetensors"), checkpoint.payload))
     return std::move(error);
+  if (const json::Array *files = checkpoint.manifest.getArray("partFiles"))
+    for (const json::Value &value : *files) {
+      const json::Object *file = value.getAsObject();
+      StringRef name = file ? file->getString("file").value_or("") : "";
+      if (name.empty() || name.contains('/'))
+        return damaged(manifestPath, "has a part without a file's name");
+      auto &[known, part] = checkpoint.parts.emplace_back();
+      known = name.str();
+      if (llvm::Error error = readPayload(inside(checkpoint.path, name), part))
+        return std::move(error);
+    }
   return checkpoint;
 }
 
@@ -121,14 +132,30 @@ static void printTensors(const SafetensorsFile &payload,
   }
 }
 
+static uint64_t bytesIn(const SafetensorsFile &payload) {
+  uint64_t bytes = 0;
+  for (const SafetensorsFile::Tensor &tensor : payload.tensors())
+    bytes += tensor.bytes.size();
+  return bytes;
+}
+
+static json::Array tensorsJson(const SafetensorsFile &payload) {
+  json::Array tensors;
+  for (const SafetensorsFile::Tensor &tensor : payload.tensors())
+    tensors.push_back(json::Object{{"name", json::isUTF8(tensor.name)
+                                                ? tensor.name
+                                                : json::fixUTF8(tensor.name)},
+                                   {"dtype", json::fixUTF8(tensor.dtype)},
+                                   {"dims", json::Array(tensor.shape)},
+                                   {"bytes", tensor.bytes.size()}});
+  return tensors;
+}
+
 static void reportFile(const CheckpointSummary &checkpoint,
                        llvm::raw_ostream &os) {
-  uint64_t bytes = 0;
-  for (const SafetensorsFile::Tensor &tensor : checkpoint.payload.tensors())
-    bytes += tensor.bytes.size();
   os << "tensors  " << shown(checkpoint.path, 512) << "\nstate    "
-     << checkpoint.payload.tensors().size() << " tensors, " << bytes
-     << " bytes\n";
+     << checkpoint.payload.tensors().size() << " tensors, "
+     << bytesIn(checkpoint.payload) << " bytes\n";
   printTensors(checkpoint.payload, os);
 }
 
@@ -137,16 +164,14 @@ void compiler::reportCheckpoint(const CheckpointSummary &checkpoint, bool json,
   const SafetensorsFile &payload = checkpoint.payload;
   bool isFile = checkpoint.manifest.empty();
   if (json) {
-    json::Array tensors;
-    for (const SafetensorsFile::Tensor &tensor : payload.tensors())
-      tensors.push_back(json::Object{{"name", json::isUTF8(tensor.name)
-                                                  ? tensor.name
-                                                  : json::fixUTF8(tensor.name)},
-                                     {"dtype", json::fixUTF8(tensor.dtype)},
-                                     {"dims", json::Array(tensor.shape)},
-                                     {"bytes", tensor.bytes.size()}});
     json::Object object{{"path", json::fixUTF8(checkpoint.path)},
-                        {"tensors", std::move(tensors)}};
+                        {"tensors", tensorsJson(payload)}};
+    json::Array parts;
+    for (const auto &[name, part] : checkpoint.parts)
+      parts.push_back(json::Object{{"file", json::fixUTF8(name)},
+                                   {"tensors", tensorsJson(part)}});
+    if (!parts.empty())
+      object["parts"] = std::move(parts);
     if (!isFile)
       object["manifest"] = json::Object(checkpoint.manifest);
     os << json::Value(std::move(object)) << "\n";
@@ -169,4 +194,9 @@ void compiler::reportCheckpoint(const CheckpointSummary &checkpoint, bool json,
      << payload.tensors().size() << " tensors, " << number("payloadBytes")
      << " bytes\n";
   printTensors(payload, os);
+  for (const auto &[name, part] : checkpoint.parts) {
+    os << "part     " << shown(name) << ": " << part.tensors().size()
+       << " tensors, " << bytesIn(part) << " bytes\n";
+    printTensors(part, os);
+  }
 }

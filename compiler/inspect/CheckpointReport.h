@@ -21,6 +21,8 @@ struct CheckpointSummary {
   std::string path;
   llvm::json::Object manifest; // empty for a .safetensors file
   SafetensorsFile payload;
+  /// What processes have written of states that they divide, by file name.
+  std::vector<std::pair<std::string, SafetensorsFile>> parts;
 
   /// `path` is a checkpoint, an --out directory with checkpoints (the newest is
   /// read), or a .safetensors file.

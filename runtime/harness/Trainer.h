@@ -106,6 +106,7 @@ private:
   Status checkData();
   bool dividesStates() const;
   std::string partName() const;
+  Result<Manifest::PartFile> writeOwnPart(const std::string &where);
   Result<std::vector<Manifest::PartFile>>
   writeAllParts(const std::string &directory);
   Status endSaves();

@@ -13,6 +13,7 @@
 #include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 using namespace sinter::rt;
 
@@ -200,6 +201,20 @@ Trainer::writeAllParts(const std::string &directory) {
   return files;
 }
 
+/// `where` is "out/NAME" or "spare/NAME", a directory in --out or --spare.
+Result<Manifest::PartFile> Trainer::writeOwnPart(const std::string &where) {
+  const std::string &parent =
+      where.starts_with("spare/") ? options_.spare : options_.out;
+  const std::string directory =
+      parent + "/" + where.substr(where.find('/') + 1);
+  if (parent.empty() || ::access(directory.c_str(), F_OK) != 0)
+    return Status::failed("there is no " + directory +
+                          " here: --out must be one directory that all "
+                          "processes share, because each writes a part of a "
+                          "checkpoint");
+  return writePartFile(directory, partName(), session_->states());
+}
+
 /// Rank 0, after its last try to save these states.
 Status Trainer::endSaves() {
   return dividesStates()
@@ -220,18 +235,8 @@ Status Trainer::assistSaves() {
       return where.status();
     if (where->empty())
       return {};
-    const size_t slash = where->find('/');
-    const std::string directory =
-        where->starts_with("spare/") ? options_.spare : options_.out;
-    Result<Manifest::PartFile> written =
-        directory.empty()
-            ? Result<Manifest::PartFile>(Status::invalid(
-                  "needs --out and --spare as rank 0 has them: each process "
-                  "writes a part of a checkpoint"))
-            : writePartFile(directory + "/" + where->substr(slash + 1),
-                            partName(), session_->states());
-    Result<std::vector<std::string>> answers =
-        job_->meeting()->gather(saveKey("parts", round), answer(written));
+    Result<std::vector<std::string>> answers = job_->meeting()->gather(
+        saveKey("parts", round), answer(writeOwnPart(*where)));
     if (!answers.ok())
       return answers.status();
   }

@@ -121,8 +121,9 @@ Status CheckpointFile::read(const Entry &entry, std::span<uint8_t> out) const {
     return files_.front().read(entry, out);
   const uint64_t size = elementBytes(entry.dtype);
   for (const Piece &piece : pieces->second)
-    SINTER_RETURN_IF_ERROR(files_[piece.file].read(
-        piece.entry,
-        out.subspan(piece.firstElement * size, piece.entry.sizeBytes)));
+    if (piece.entry.sizeBytes)
+      SINTER_RETURN_IF_ERROR(files_[piece.file].read(
+          piece.entry,
+          out.subspan(piece.firstElement * size, piece.entry.sizeBytes)));
   return {};
 }

@@ -15,6 +15,9 @@ processes.py alter TRAINER FOLDER NAME -- OPTIONS...
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     COUNT times kills a random process at a random time and resumes; others must end with 75
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
+processes.py saves TRAINER FOLDER WORLD STEPS -- OPTIONS...
+    kills a process in each phase of a save in which every process writes a part, and resumes; the
+    last run must end with the bytes of an undisturbed one.
 processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
     the same with `TRAINER launch`, which restarts the others after one kill.
 processes.py terminate TRAINER FOLDER -- OPTIONS...
@@ -219,6 +222,62 @@ def kills(trainer, folder, world, count, steps, options):
     print(f"{count} kills: the same bytes")
 
 
+def unfinished(run):
+    """The files of the checkpoint that is being written; None without one."""
+    for name in os.listdir(run) if os.path.isdir(run) else []:
+        if name.startswith(".tmp-"):
+            try:
+                return set(os.listdir(os.path.join(run, name)))
+            except FileNotFoundError:  # it has got its name
+                pass
+    return None
+
+
+def killIn(trainer, world, options, run, victim, isPhase):
+    """Kills the victim once `isPhase` holds for the files of a checkpoint that is being written.
+    Whether the checkpoint was not finished."""
+    processes = start(trainer, world, [*options, "--resume"])
+    end = time.monotonic() + PATIENCE
+    while (files := unfinished(run)) is None or not isPhase(files):
+        check(time.monotonic() < end, "no checkpoint was written")
+        if processes[0].poll() is not None:
+            break
+    processes[victim].kill()
+    results = finish(processes)
+    for rank, (code, text) in enumerate(results):
+        check(rank == victim or code in (0, 75), f"rank {rank}: exit code {code}: {text}")
+    if all(code == 0 for code, _ in results):  # the run was over
+        shutil.rmtree(run)
+    left = unfinished(run)
+    return left is not None and "manifest.json" not in left
+
+
+def saves(trainer, folder, world, steps, options):
+    reference, run = os.path.join(folder, "undisturbed"), os.path.join(folder, "saved")
+    alone(trainer, [*options, f"--steps={steps}"], reference)
+    shutil.rmtree(run, ignore_errors=True)
+    options = [*options, f"--steps={steps}", "--checkpoint-every=1", "--quiet", "--out=" + run]
+    part = f"state-00001-of-{world:05}.safetensors"
+
+    def hasAll(files):
+        return sum(name.startswith("state-") and name.endswith(".safetensors")
+                   for name in files) == world
+    phases = [("killed before rank 1 has written its part", 1, lambda files: part not in files),
+              ("killed after rank 1 has written its part", 1, lambda files: part in files),
+              ("rank 0 killed when all parts are written", 0, hasAll)]
+    for text, victim, isPhase in phases:
+        for _ in range(50):
+            if killIn(trainer, world, options, run, victim, isPhase):
+                print(text)
+                break
+        else:
+            sys.exit(f"never {text}")
+    results = finish(start(trainer, world, [*options, "--resume"]))
+    check(all(code == 0 for code, _ in results), f"the last run: {results}")
+    check(sameState(reference, run), "another checkpoint than that of an undisturbed run")
+    print("the same bytes")
+
+
 def writableRanges(pid):
     with open(f"/proc/{pid}/maps") as maps:
         for line in maps:
@@ -371,6 +430,9 @@ def main():
         return moves(trainer, folder, int(steps), legs, rest[split + 1:])
     if command == "terminate":
         return terminate(trainer, rest[0], rest[split + 1:])
+    if command == "saves":
+        folder, world, steps = rest[:split]
+        return saves(trainer, folder, int(world), int(steps), rest[split + 1:])
     if command == "launch":
         folder, world, steps = rest[:split]
         return launch(trainer, folder, int(world), int(steps), rest[split + 1:])
