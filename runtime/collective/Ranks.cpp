@@ -261,5 +261,8 @@ std::string sinter::rt::firstHostOf(const std::string &list) {
 
 Result<Ranks> sinter::rt::findRanks(const RankFlags &flags,
                                     const Environment &environment) {
+  // One of many single runs that a launcher has started, as for a sweep.
+  if (flags.world == 1 && flags.rank.value_or(0) == 0 && flags.leader.empty())
+    return Ranks();
   return Finder(flags, environment).find();
 }

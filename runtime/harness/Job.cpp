@@ -33,7 +33,7 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   if (!ranks.ok())
     return ranks.status();
   if (const char *tasks = std::getenv("SLURM_NTASKS");
-      ranks->source.empty() && replicas > 1 && tasks &&
+      ranks->source.empty() && !options.world && replicas > 1 && tasks &&
       std::string(tasks) != "1")
     std::fprintf(stderr,
                  "note: Slurm's job has %s tasks, this is one process: srun "

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/OutOfMemory.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/harness/Trainer.h"
@@ -167,9 +168,17 @@ static std::string saveKey(const char *what, uint64_t round) {
 /// `text` with a mark in front: of what was written, or of an error.
 static constexpr char writtenMark = '+', failedMark = '-';
 
-static std::string answer(const Result<Manifest::PartFile> &written) {
-  return written.ok() ? writtenMark + partFileText(*written)
-                      : failedMark + written.status().message();
+/// What `write` returns. Too little memory is an error like others: rank 0
+/// waits for an answer of all.
+template <typename Write> static std::string answerOf(Write write) {
+  std::string text;
+  Status status = orOutOfMemory([&]() -> Status {
+    Result<Manifest::PartFile> written = write();
+    if (written.ok())
+      text = writtenMark + partFileText(*written);
+    return written.status();
+  });
+  return status.ok() ? text : failedMark + status.message();
 }
 
 /// Rank 0, in CheckpointStore::save().
@@ -177,13 +186,16 @@ Result<std::vector<Manifest::PartFile>>
 Trainer::writeAllParts(const std::string &directory) {
   const uint64_t round = ++saveRounds_;
   // The others may see the directory elsewhere.
-  const bool isSpare = spare_ && directory.starts_with(spare_->directory());
-  const std::string name = directory.substr(directory.rfind('/') + 1);
+  const size_t slash = directory.rfind('/');
+  const bool isSpare =
+      spare_ && directory.substr(0, slash) == spare_->directory();
+  const std::string name = directory.substr(slash + 1);
   SINTER_RETURN_IF_ERROR(job_->meeting()->put(
       saveKey("save", round), (isSpare ? "spare/" : "out/") + name));
   Result<std::vector<std::string>> answers = job_->meeting()->gather(
-      saveKey("parts", round),
-      answer(writePartFile(directory, partName(), session_->states())));
+      saveKey("parts", round), answerOf([&] {
+        return writePartFile(directory, partName(), session_->states());
+      }));
   if (!answers.ok())
     return answers.status();
   std::vector<Manifest::PartFile> files;
@@ -235,8 +247,9 @@ Status Trainer::assistSaves() {
       return where.status();
     if (where->empty())
       return {};
-    Result<std::vector<std::string>> answers = job_->meeting()->gather(
-        saveKey("parts", round), answer(writeOwnPart(*where)));
+    Result<std::vector<std::string>> answers =
+        job_->meeting()->gather(saveKey("parts", round),
+                                answerOf([&] { return writeOwnPart(*where); }));
     if (!answers.ok())
       return answers.status();
   }

@@ -282,8 +282,10 @@ std::vector<Option> optionRows(TrainerOptions &o) {
        "srun "
        "says)",
        needed, steps, setInteger(o.rank, 0, 65535)},
-      {"world", "N", "number of processes that train together", needed, steps,
-       setInteger(o.world, 1, 65536)},
+      {"world", "N",
+       "number of processes that train together; 1: alone, whatever launcher "
+       "has started this one",
+       needed, steps, setInteger(o.world, 1, 65536)},
       {"leader", "HOST:PORT", "where the process of rank 0 listens", needed,
        steps, setText(o.leader)},
       {"comm-timeout", "60s",

@@ -155,6 +155,20 @@ TEST_CASE("ranks: flags", "[ranks]") {
   }
 }
 
+TEST_CASE("ranks: alone, whatever a launcher says", "[ranks]") {
+  RankFlags flags;
+  flags.world = 1;
+  Result<Ranks> ranks = find({{"RANK", "3"}, {"WORLD_SIZE", "4"}}, flags);
+  REQUIRE(ranks.ok());
+  CHECK(ranks->world == 1);
+  CHECK(ranks->rank == 0);
+  CHECK(ranks->localRank == 0);
+  CHECK(ranks->source == "");
+  flags.rank = 3;
+  CHECK(refused({{"RANK", "3"}, {"WORLD_SIZE", "4"}}, flags) ==
+        "--world=1 contradicts WORLD_SIZE=4");
+}
+
 TEST_CASE("ranks: what is missing or wrong", "[ranks]") {
   CHECK(refused({{"RANK", "1"}}) ==
         "RANK=1: the number of processes is missing: add --world=N or set "
