@@ -245,11 +245,15 @@ std::string Replicas::workers() const {
   std::string text = job_->spansProcesses()
                          ? std::to_string(job_->processes()) + " processes of "
                          : "";
-  for (size_t i = 0; i < replicas_.size(); ++i)
-    text += (i == 0                      ? ""
-             : i + 1 == replicas_.size() ? " and "
-                                         : ", ") +
-            replicas_[i]->session->workers();
+  std::vector<std::string> names;
+  for (const auto &replica : replicas_)
+    names.push_back(replica->session->workers());
+  if (names.size() > 1 && std::ranges::count(names, names.front()) ==
+                              static_cast<std::ptrdiff_t>(names.size()))
+    return text + std::to_string(names.size()) + " replicas of " +
+           names.front();
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   return text;
 }
 

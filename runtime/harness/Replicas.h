@@ -51,7 +51,7 @@ public:
   size_t size() const { return job_->replicas(); }
   /// The session whose states are saved and which evaluates.
   Session &first() { return *replicas_.front()->session; }
-  /// "2 threads", "cuda:0 and cuda:1".
+  /// "2 threads", "4 replicas of 1 thread", "cuda:0 and cuda:1".
   std::string workers() const;
 
   /// Copies the states of the first to all others of this process.

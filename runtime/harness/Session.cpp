@@ -67,12 +67,15 @@ bool Session::isAsynchronous() const {
 }
 
 std::string Session::workers() const {
+  auto threadsText = [](auto count) {
+    return std::to_string(count) + (count == 1 ? " thread" : " threads");
+  };
   std::string text;
   for (const Place &place : program_->program->places())
-    text += (text.empty() ? "" : ", ") +
-            (place.device->sharesHostMemory()
-                 ? std::to_string(place.device->threads()) + " threads"
-                 : place.device->name());
+    text +=
+        (text.empty() ? "" : ", ") + (place.device->sharesHostMemory()
+                                          ? threadsText(place.device->threads())
+                                          : place.device->name());
   return text;
 }
 

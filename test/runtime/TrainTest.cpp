@@ -596,10 +596,10 @@ TEST_CASE("trainer: one binary for two targets runs on either",
     CHECK(outcome.code == 0);
     return outcome.out;
   };
-  CHECK(train("default", {}).find("on 1 threads") != std::string::npos);
+  CHECK(train("default", {}).find("on 1 thread:") != std::string::npos);
   CHECK(train("gpu", {"--device=cuda:0"}).find("on cuda:0") !=
         std::string::npos);
-  CHECK(train("half", {"--device=cpu"}).find("on 1 threads") !=
+  CHECK(train("half", {"--device=cpu"}).find("on 1 thread:") !=
         std::string::npos);
   CHECK(bench.state("gpu", 20) == bench.state("default", 20));
   CHECK(bench.run({"info"}).out.find("model tiny for cpu") == 0);
