@@ -109,7 +109,10 @@ Status Meeting::connect() {
 
 Meeting::~Meeting() {
   isLeaving_ = true;
-  (void)send({MessageKind::Leave, 0, "", ""});
+  // Who leaves because it lost the others may be wrong: they, or rank 0, may
+  // only have been paused. To them, it is lost, too.
+  if (status().ok())
+    (void)send({MessageKind::Leave, 0, "", ""});
   wire_.shutDown(); // wakes the listener
   if (listener_.joinable())
     listener_.join();

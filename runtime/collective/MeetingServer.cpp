@@ -201,8 +201,11 @@ void MeetingServer::admit(Member &member, const Message &message) {
     refused_ = member.address;
     return refuse("the token is another one (SINTER_TOKEN, or the job's name)");
   }
-  if (hasEnded_)
-    return refuse(end_.message());
+  if (hasEnded_) {
+    // As those that were in the job hear it: a restart may help.
+    send(member, {MessageKind::End, end_.code(), end_.message(), ""});
+    return member.wire.close();
+  }
   std::string wrong;
   if (request->world != options_.world)
     wrong = "rank " + std::to_string(request->rank) + " (" + member.address +
@@ -216,7 +219,8 @@ void MeetingServer::admit(Member &member, const Message &message) {
             other->address + " and " + member.address;
   if (!wrong.empty()) {
     refuse(wrong);
-    return endJob(SINTER_FAILED, wrong);
+    // A job that is complete goes on without it.
+    return numJoined_ < options_.world ? endJob(SINTER_FAILED, wrong) : void();
   }
   member.rank = request->rank;
   if (++numJoined_ < options_.world)

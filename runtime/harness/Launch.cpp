@@ -25,6 +25,7 @@
 #include <random>
 #include <sstream>
 #include <string_view>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -118,7 +119,8 @@ public:
       SINTER_RETURN_IF_ERROR(startAll());
       waitForAll();
       const Status status = outcome();
-      if (!canRestart_ || restarts == options_.maxRestarts || stopRequested())
+      if (!canRestart_ || restarts == options_.maxRestarts || stopRequested() ||
+          isAskedToEnd_)
         return status;
       std::fprintf(stderr, "launch: %s; restart %lld of %lld\n",
                    status.message().c_str(),
@@ -227,6 +229,8 @@ private:
         return status;
       }
       if (pid == 0) {
+        // Without its launcher, the job is over: its processes save and end.
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         ::setenv("SINTER_TOKEN", token_.c_str(), 1);
         if (isRemote)
           ::dup2(pipe[0], STDIN_FILENO);
@@ -280,8 +284,10 @@ private:
         hasPassedOn = true;
         signalAll(SIGTERM);
       }
-      if (takeSaveRequest())
+      if (takeSaveRequest()) {
         signalAll(SIGUSR1);
+        isAskedToEnd_ |= !options_.goesOnAfterUsr1;
+      }
       if (end && Clock::now() > *end)
         signalAll(SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -332,6 +338,7 @@ private:
   std::vector<Child> children_;
   std::string token_;
   bool isRestart_ = false, canRestart_ = false;
+  bool isAskedToEnd_ = false; // by SIGUSR1, which saves and ends
 };
 
 } // namespace

@@ -45,6 +45,7 @@ private:
   Status benchHere(std::optional<int64_t> steps);
   Status prepare();
   Status joinJob();
+  Status agreeOnDirectories();
   Status agreeOnRun();
   bool isStopped() const;
   bool isTimeToCompare() const;

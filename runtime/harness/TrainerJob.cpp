@@ -46,6 +46,31 @@ Status Trainer::joinJob() {
   return {};
 }
 
+/// Once rank 0 has opened its directories, in which the others look for
+/// checkpoints, and write their parts.
+Status Trainer::agreeOnDirectories() {
+  const bool isDivided = std::any_of(
+      artifact_.states, artifact_.states + artifact_.numStates,
+      [](const sinter_state_desc &state) { return state.partBytes != 0; });
+  // What rank 0 has locked.
+  auto holdsLock = [](const std::string &directory) {
+    return ::access((directory + "/.lock").c_str(), F_OK) == 0;
+  };
+  // The others wait until rank 0 has made them.
+  SINTER_RETURN_IF_ERROR(job_->agree({}));
+  Job::Facts facts;
+  for (const auto &[name, directory] :
+       {std::pair("--out", &options_.out), {"--spare", &options_.spare}})
+    if (isDivided)
+      facts.emplace_back(
+          std::string(name) + " (all processes share it, because each writes "
+                              "a part of a checkpoint)",
+          directory->empty()      ? "none"
+          : holdsLock(*directory) ? "rank 0's"
+                                  : "another directory, " + *directory);
+  return job_->agree(facts);
+}
+
 /// Before the first step: whether all processes would train the same.
 Status Trainer::agreeOnRun() {
   if (!job_->spansProcesses())
@@ -219,11 +244,13 @@ Result<Manifest::PartFile> Trainer::writeOwnPart(const std::string &where) {
       where.starts_with("spare/") ? options_.spare : options_.out;
   const std::string directory =
       parent + "/" + where.substr(where.find('/') + 1);
+  const std::string option = where.starts_with("spare/") ? "--spare" : "--out";
   if (parent.empty() || ::access(directory.c_str(), F_OK) != 0)
-    return Status::failed("there is no " + directory +
-                          " here: --out must be one directory that all "
-                          "processes share, because each writes a part of a "
-                          "checkpoint");
+    return Status::failed(
+        (parent.empty() ? "has no " + option + ", which"
+                        : "there is no " + directory + " here: " + option) +
+        " must be one directory that all processes share, "
+        "because each writes a part of a checkpoint");
   return writePartFile(directory, partName(), session_->states());
 }
 

@@ -289,7 +289,7 @@ Status Trainer::finish() {
     return Status(SINTER_INTERRUPTED,
                   "interrupted after step " + std::to_string(step_) + " of " +
                       std::to_string(totalSteps_) +
-                      (store_
+                      (!options_.out.empty()
                            ? "; continue with --resume"
                            : "; nothing was saved because there is no --out"));
   }

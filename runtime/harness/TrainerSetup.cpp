@@ -28,8 +28,7 @@ Status Trainer::prepare() {
                            "with --clip-norm=X)");
   SINTER_RETURN_IF_ERROR(joinJob());
   SINTER_RETURN_IF_ERROR(openStore());
-  // Rank 0 makes the directory in which the others look for checkpoints.
-  SINTER_RETURN_IF_ERROR(job_->agree({}));
+  SINTER_RETURN_IF_ERROR(agreeOnDirectories());
   if (options_.resume) {
     SINTER_RETURN_IF_ERROR(createPrograms());
     SINTER_RETURN_IF_ERROR(resume());

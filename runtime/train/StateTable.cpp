@@ -167,6 +167,13 @@ StateTable::snapshot(sinter_program *program) const {
   for (size_t i = 0; i < size(); ++i) {
     if (!isKept(i))
       continue;
+    if (isDivided(i) && holders_.empty()) {
+      if (auto whole = wholes_.find(i); whole != wholes_.end())
+        snapshot.tensors.push_back(
+            {names_[i], static_cast<sinter_dtype>(desc(i).tensor.dtype),
+             dims(i), whole->second});
+      continue;
+    }
     if (isDivided(i)) {
       const bool isWhole =
           firstHolder_ == 0 &&

@@ -19,6 +19,7 @@
 #include "sinter/sinter.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,8 +54,8 @@ public:
   bool hasDivided() const;
   /// Says which programs hold the parts of divided states: those of the
   /// replicas from `first` on, which are in this process. They outlive the
-  /// table. Until then, such states are neither read nor written: they have no
-  /// use but in training.
+  /// table. Until then, the table itself keeps what is loaded of such states,
+  /// which have no use but in training.
   void holdParts(std::vector<sinter_program *> replicas, uint32_t first) {
     holders_ = std::move(replicas);
     firstHolder_ = first;
@@ -149,6 +150,8 @@ private:
   const sinter_state_desc *states_ = nullptr;
   std::vector<std::string> names_;
   std::vector<sinter_program *> holders_; // of parts of divided states
+  /// By state: the bytes of divided ones that were loaded without holders.
+  mutable std::map<size_t, std::vector<uint8_t>> wholes_;
   uint32_t firstHolder_ = 0;
 };
 

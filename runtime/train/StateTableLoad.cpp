@@ -93,11 +93,12 @@ Status StateTable::write(const TensorFile &file, const Chosen &chosen,
   for (auto [index, entry] : chosen) {
     auto number = static_cast<uint32_t>(index);
     if (isDivided(index)) {
-      if (holders_.empty())
-        continue;
       copy.resize(entry->sizeBytes);
       SINTER_RETURN_IF_ERROR(file.read(*entry, copy));
-      SINTER_RETURN_IF_ERROR(writePart(index, copy));
+      if (holders_.empty())
+        wholes_[index] = copy;
+      else
+        SINTER_RETURN_IF_ERROR(writePart(index, copy));
       continue;
     }
     auto *bytes = static_cast<uint8_t *>(sinter_program_state(program, number));

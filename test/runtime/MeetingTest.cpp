@@ -229,6 +229,73 @@ TEST_CASE("meeting: who evaluates or goes on is not late", "[meeting]") {
       options));
 }
 
+TEST_CASE("meeting: who leaves because it hears nothing is lost to the others",
+          "[meeting]") {
+  const uint16_t port = freePort();
+  Status left, stayed;
+  std::thread other([&] {
+    Meeting::Options impatient;
+    impatient.aliveTimeoutMs = 300; // less than the time between heartbeats
+    auto joined = Meeting::join(rankOf(1, 2, port), impatient);
+    left = joined.ok() ? (*joined)->awaitEnd(20000) : joined.status();
+  });
+  {
+    auto joined = Meeting::join(rankOf(0, 2, port), {});
+    REQUIRE(joined.ok());
+    stayed = (*joined)->gather("what the other never says", "").status();
+  }
+  other.join();
+  CHECK(left.code() == SINTER_INTERRUPTED);
+  CHECK(left.message().find("has sent nothing for 0 s") != std::string::npos);
+  CHECK(stayed.code() == SINTER_INTERRUPTED);
+  CHECK(stayed.message().starts_with("rank 1 ("));
+}
+
+TEST_CASE("meeting: a job that is complete goes on without others",
+          "[meeting]") {
+  const uint16_t port = freePort();
+  std::vector<std::thread> threads;
+  std::vector<Status> results(2), refused(3);
+  for (uint32_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      auto joined = Meeting::join(rankOf(rank, 2, port), {});
+      if (!joined.ok()) {
+        results[rank] = joined.status();
+        return;
+      }
+      if (rank == 1) {
+        refused[0] = Meeting::join(rankOf(1, 2, port), {}).status();
+        refused[1] = Meeting::join(rankOf(3, 4, port), {}).status();
+        refused[2] = Meeting::join(rankOf(2, 2, port), {}).status();
+      }
+      results[rank] = (*joined)->gather("after that", "").status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  checkAllOk(results);
+  for (const Status &status : refused)
+    CHECK(status.code() == SINTER_INVALID);
+  CHECK(refused[0].message().find("two processes have rank 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("meeting: who comes when the job is over hears why", "[meeting]") {
+  const uint16_t port = freePort();
+  Status late;
+  std::thread other([&] {
+    auto joined = Meeting::join(rankOf(1, 2, port), {});
+    if (joined.ok())
+      (*joined)->fail("a reason");
+    late = Meeting::join(rankOf(1, 2, port), {}).status();
+  });
+  auto joined = Meeting::join(rankOf(0, 2, port), {});
+  REQUIRE(joined.ok());
+  CHECK((*joined)->awaitEnd(20000).code() == SINTER_FAILED);
+  other.join();
+  CHECK(late.code() == SINTER_FAILED);
+  CHECK(late.message().find("a reason") != std::string::npos);
+}
+
 TEST_CASE("meeting: another token, number or rank is refused", "[meeting]") {
   const uint16_t port = freePort();
   Meeting::Options options;

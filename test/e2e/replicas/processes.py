@@ -20,7 +20,7 @@ processes.py saves TRAINER FOLDER WORLD STEPS -- OPTIONS...
     last run must end with the bytes of an undisturbed one.
 processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
     the same with `TRAINER launch`, which restarts the others after one kill.
-processes.py terminate TRAINER FOLDER -- OPTIONS...
+processes.py terminate TRAINER FOLDER [SIGNAL] -- OPTIONS...
     starts `TRAINER OPTIONS...` for very many steps and sends it SIGTERM once steps are made.
 processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--freeze=RANK] [--signal=RANK:NAME]
         -- OPTIONS...
@@ -52,11 +52,11 @@ def freePort():
         return one.getsockname()[1]
 
 
-def start(trainer, world, options, each=None):
+def start(trainer, world, options, each=None, variables=None):
     port = freePort()
     processes = []
     for rank in range(world):
-        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+        environment = dict(os.environ, **variables or {}, RANK=str(rank), WORLD_SIZE=str(world),
                            LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         own = [value for of, value in each or [] if of == rank]
         processes.append(subprocess.Popen([trainer, *options, *own], env=environment,
@@ -223,22 +223,22 @@ def kills(trainer, folder, world, count, steps, options):
 
 
 def unfinished(run):
-    """The files of the checkpoint that is being written; None without one."""
+    """(name, files) of the checkpoint that is being written; None without one."""
     for name in os.listdir(run) if os.path.isdir(run) else []:
         if name.startswith(".tmp-"):
             try:
-                return set(os.listdir(os.path.join(run, name)))
+                return name.removeprefix(".tmp-"), set(os.listdir(os.path.join(run, name)))
             except FileNotFoundError:  # it has got its name
                 pass
     return None
 
 
-def killIn(trainer, world, options, run, victim, isPhase):
+def killIn(trainer, world, options, variables, run, victim, isPhase):
     """Kills the victim once `isPhase` holds for the files of a checkpoint that is being written.
-    Whether the checkpoint was not finished."""
-    processes = start(trainer, world, [*options, "--resume"])
+    Whether there is no such checkpoint then."""
+    processes = start(trainer, world, [*options, "--resume"], variables=variables)
     end = time.monotonic() + PATIENCE
-    while (files := unfinished(run)) is None or not isPhase(files):
+    while (found := unfinished(run)) is None or not isPhase(found[1]):
         check(time.monotonic() < end, "no checkpoint was written")
         if processes[0].poll() is not None:
             break
@@ -248,8 +248,8 @@ def killIn(trainer, world, options, run, victim, isPhase):
         check(rank == victim or code in (0, 75), f"rank {rank}: exit code {code}: {text}")
     if all(code == 0 for code, _ in results):  # the run was over
         shutil.rmtree(run)
-    left = unfinished(run)
-    return left is not None and "manifest.json" not in left
+        return False
+    return found is not None and not os.path.isdir(os.path.join(run, found[0]))
 
 
 def saves(trainer, folder, world, steps, options):
@@ -257,6 +257,9 @@ def saves(trainer, folder, world, steps, options):
     alone(trainer, [*options, f"--steps={steps}"], reference)
     shutil.rmtree(run, ignore_errors=True)
     options = [*options, f"--steps={steps}", "--checkpoint-every=1", "--quiet", "--out=" + run]
+    shim = os.path.join(folder, "slow_fsync.so")
+    subprocess.run(["clang-19", "-shared", "-fPIC", "-o", shim,
+                    os.path.join(os.path.dirname(__file__), "slow_fsync.c")], check=True)
     part = f"state-00001-of-{world:05}.safetensors"
 
     def hasAll(files):
@@ -266,8 +269,8 @@ def saves(trainer, folder, world, steps, options):
               ("killed after rank 1 has written its part", 1, lambda files: part in files),
               ("rank 0 killed when all parts are written", 0, hasAll)]
     for text, victim, isPhase in phases:
-        for _ in range(50):
-            if killIn(trainer, world, options, run, victim, isPhase):
+        for _ in range(20):
+            if killIn(trainer, world, options, {"LD_PRELOAD": shim}, run, victim, isPhase):
                 print(text)
                 break
         else:
@@ -346,13 +349,13 @@ def launch(trainer, folder, world, steps, options):
     print("launch: the same bytes")
 
 
-def terminate(trainer, folder, options):
+def terminate(trainer, folder, options, name="SIGTERM"):
     log = os.path.join(folder, "terminated.json")
     process = subprocess.Popen([trainer, *options, "--steps=100000000", "--log-json=" + log,
                                 "--out=" + os.path.join(folder, "terminated")],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     awaitSteps(log)
-    process.terminate()
+    process.send_signal(getattr(signal, name))
     [(code, text)] = finish([process])
     print(f"{text}launch: exit code {code}")
 
@@ -429,7 +432,7 @@ def main():
         folder, steps, legs = rest[:split]
         return moves(trainer, folder, int(steps), legs, rest[split + 1:])
     if command == "terminate":
-        return terminate(trainer, rest[0], rest[split + 1:])
+        return terminate(trainer, rest[0], rest[split + 1:], *rest[1:split])
     if command == "saves":
         folder, world, steps = rest[:split]
         return saves(trainer, folder, int(world), int(steps), rest[split + 1:])
