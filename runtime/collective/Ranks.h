@@ -46,8 +46,8 @@ using Environment = std::function<const char *(const char *name)>;
 /// Who this process is. The command line comes first, then the innermost
 /// launcher: torchrun may run under srun. SINTER_INVALID, naming what to add or
 /// change, if something is missing, is not a number, or contradicts another
-/// part of the same source or the command line. A world of 1 on the command line
-/// is one process, whatever launcher has started it.
+/// part of the same source or the command line. A world of 1 on the command
+/// line is one process, whatever launcher has started it.
 Result<Ranks> findRanks(const RankFlags &flags, const Environment &environment);
 
 /// The first host of Slurm's compressed list: "n01" of "n[01-04,07],x1".

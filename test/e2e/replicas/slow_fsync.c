@@ -1,4 +1,5 @@
-/* slow_fsync.c - makes saves slow, so that a process can be killed in each phase.
+/* slow_fsync.c - makes saves slow, so that a process can be killed in each
+ * phase.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception.
  *
