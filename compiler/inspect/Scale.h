@@ -70,8 +70,8 @@ PredictedStep predictStep(llvm::ArrayRef<TimedCommand> commands,
                           const Fabric &fabric, int64_t world);
 
 /// The commands of a step of `artifact` with the times of `profile`, the object
-/// that `trainer --profile --json` prints. Fails if there is no training
-/// program, or the profile is not of this program.
+/// that `trainer --profile --json` prints. Fails if `artifact` has no training
+/// entries, or if the profile belongs to another program.
 llvm::Expected<std::vector<TimedCommand>>
 timedStep(const sinter_artifact &artifact, const llvm::json::Object &profile);
 

@@ -42,8 +42,8 @@ LogicalResult StateOp::verify() {
         !wholeType || !hasBoundedSize(wholeType) ||
         wholeType.getElementType() != type.getElementType() ||
         wholeType.getNumElements() < type.getNumElements())
-      return report("has type ", type, ", which is no part of a slot of type ",
-                    *whole);
+      return report("has type ", type,
+                    ", which cannot be a part of a slot of type ", *whole);
   }
   if (role == StateRole::rounded) {
     if (!getOf() || getSlot() || getInit())

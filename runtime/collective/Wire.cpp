@@ -158,7 +158,8 @@ Status Wire::readAvailable(uint32_t mostBytes) {
   read_.erase(0, taken_);
   taken_ = 0;
   char block[16384];
-  // More than a message is left to the system, so that nobody fills our memory.
+  // Stops after the bytes of one message. The rest stays in the socket's
+  // buffer, so that no sender can exhaust this process's memory.
   while (read_.size() <= sizeof(Header) + mostBytes) {
     const ssize_t count = ::recv(fd_, block, sizeof(block), MSG_DONTWAIT);
     if (count > 0) {

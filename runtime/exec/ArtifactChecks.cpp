@@ -132,7 +132,8 @@ Status checkPart(const sinter_artifact &artifact,
                  size = state.tensor.sizeBytes,
                  element = dtypeBytes(state.tensor.dtype);
   if (state.role != SINTER_STATE_SLOT || state.initOffsetBytes != UINT64_MAX)
-    return corrupt(who + " is divided, but is no slot that begins as zeros");
+    return corrupt(
+        who + " is divided, but is not an optimizer slot that starts as zeros");
   // Equal parts of whole elements, the last one with zeros at its end.
   const uint64_t elements = size / element;
   if (replicas < 2 ||

@@ -52,22 +52,19 @@ Status Trainer::agreeOnDirectories() {
   const bool isDivided = std::any_of(
       artifact_.states, artifact_.states + artifact_.numStates,
       [](const sinter_state_desc &state) { return state.partBytes != 0; });
-  // What rank 0 has locked.
-  auto holdsLock = [](const std::string &directory) {
-    return ::access((directory + "/.lock").c_str(), F_OK) == 0;
-  };
   // The others wait until rank 0 has made them.
   SINTER_RETURN_IF_ERROR(job_->agree({}));
   Job::Facts facts;
   for (const auto &[name, directory] :
        {std::pair("--out", &options_.out), {"--spare", &options_.spare}})
     if (isDivided)
-      facts.emplace_back(
-          std::string(name) + " (all processes share it, because each writes "
-                              "a part of a checkpoint)",
-          directory->empty()      ? "none"
-          : holdsLock(*directory) ? "rank 0's"
-                                  : "another directory, " + *directory);
+      facts.emplace_back(std::string(name) +
+                             " (all processes share it, because each writes "
+                             "a part of a checkpoint)",
+                         directory->empty() ? "none"
+                         : CheckpointStore::isStore(*directory)
+                             ? "rank 0's"
+                             : "another directory, " + *directory);
   return job_->agree(facts);
 }
 

@@ -64,14 +64,7 @@ def measured(trainer, data, steps):
         running.append(subprocess.Popen(
             ["ip", "netns", "exec", host, *command, f"--rank={rank}", "--world=2",
              f"--leader={leader}:29500"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    found = []
-    for process in running:
-        out, errors = process.communicate(timeout=600)
-        if process.returncode:
-            sys.exit(f"{process.args}: exit code {process.returncode}\n{errors}")
-        found += [json.loads(line)["ms_per_step"] for line in out.splitlines()
-                  if line.startswith("{")]
-    return statistics.mean(found)
+    return weak_scaling.meanOf(running)
 
 
 def checkNetwork(network, options, folder, bin_):

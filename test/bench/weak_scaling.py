@@ -58,6 +58,11 @@ def timeOf(commands, world):
                                MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         running.append(subprocess.Popen(["taskset", "-c", str(rank), *command], env=environment,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    return meanOf(running)
+
+
+def meanOf(running):
+    """Waits for processes, and returns the mean of the ms per step that they print."""
     found = []
     for process in running:
         out, errors = process.communicate(timeout=900)

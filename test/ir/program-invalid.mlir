@@ -140,3 +140,19 @@ func.func @after(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = "sinter.after"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// C5: a part of a slot.
+// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf32>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+sinter.state @buffer : tensor<4xf32> {role = #sinter<role buffer>, part_of = tensor<2x4xf32>}
+
+// -----
+
+// expected-error @+1 {{'sinter.state' op has type 'tensor<9xf32>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+sinter.state @longer : tensor<9xf32> {role = #sinter<role slot>, slot = "m", part_of = tensor<2x4xf32>}
+
+// -----
+
+// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf64>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+sinter.state @wider : tensor<4xf64> {role = #sinter<role slot>, slot = "m", part_of = tensor<2x4xf32>}

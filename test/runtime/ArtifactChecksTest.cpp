@@ -279,9 +279,9 @@ TEST_CASE("artifact: divided states", "[artifact]") {
       change(s);
     });
   };
-  refusedDivided("is no slot that begins as zeros",
+  refusedDivided("is not an optimizer slot that starts as zeros",
                  [](Sample &s) { s.states[1].initOffsetBytes = 32; });
-  refusedDivided("is no slot that begins as zeros",
+  refusedDivided("is not an optimizer slot that starts as zeros",
                  [](Sample &s) { s.states[1].role = SINTER_STATE_BUFFER; });
   refusedDivided("each of 3 replicas holds 8",
                  [](Sample &s) { s.states[1].partBytes = 8; });

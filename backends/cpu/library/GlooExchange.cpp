@@ -140,7 +140,8 @@ private:
                                         void *data, size_t size) {
     buffers.push_back(mesh.createUnboundBuffer(data, size));
     std::lock_guard lock(mutex_);
-    // abort() ends waiting for those that it sees. Nobody would end this one.
+    // abort() has ended the waits on the buffers in use. A wait on a buffer
+    // that is added after it would never end.
     if (isAborted_)
       throw Aborted();
     inUse_.insert(buffers.back().get());

@@ -235,7 +235,7 @@ def unfinished(run):
 
 def killIn(trainer, world, options, variables, run, victim, isPhase):
     """Kills the victim once `isPhase` holds for the files of a checkpoint that is being written.
-    Whether there is no such checkpoint then."""
+    Returns whether that checkpoint is absent afterwards."""
     processes = start(trainer, world, [*options, "--resume"], variables=variables)
     end = time.monotonic() + PATIENCE
     while (found := unfinished(run)) is None or not isPhase(found[1]):
