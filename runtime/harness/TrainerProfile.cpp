@@ -4,7 +4,9 @@
 //
 // Times each command of some steps of a run. Commands are the same ones in the
 // same order with and without it, so that the run has the same bits; while they
-// are timed, they run one after the other, and steps one at a time.
+// are timed, they run one after the other, and steps one at a time. Of several
+// processes, each times its own commands. Rank 0 prints its times; trace events
+// are written by all, each to a file of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 using namespace sinter::rt;
 
@@ -21,13 +24,18 @@ using namespace sinter::rt;
 static constexpr int64_t kWarmups = 3;
 static constexpr int64_t kMostSteps = 10;
 
+/// "trace.rank3.json" for "trace.json".
+static std::string ofRank(const std::string &file, uint32_t rank) {
+  std::filesystem::path path = file;
+  path.replace_extension(".rank" + std::to_string(rank) +
+                         path.extension().string());
+  return path.string();
+}
+
 Status Trainer::planProfile() {
   if (!options_.profile && options_.traceEvents.empty())
     return {};
   const char *option = options_.profile ? "--profile" : "--trace-events";
-  if (job_->spansProcesses())
-    return Status::invalid(std::string(option) +
-                           ": cannot be combined with several processes yet");
   const int64_t left = totalSteps_ - step_;
   if (left <= kWarmups)
     return Status::invalid(std::string(option) +
@@ -42,6 +50,8 @@ Status Trainer::planProfile() {
         Executor *executor = program.find(entry.name);
         return executor ? executor->describe(index) : std::string();
       });
+  if (!job_->isLeader() && !options_.traceEvents.empty())
+    options_.traceEvents = ofRank(options_.traceEvents, job_->rank());
   // A file that cannot be written is an error before the run, not after it.
   return options_.traceEvents.empty()
              ? Status()
@@ -65,7 +75,7 @@ Status Trainer::timeCommands(bool ends) {
 }
 
 void Trainer::reportProfile() {
-  if (!options_.profile || step_ <= profileBegin_)
+  if (!options_.profile || step_ <= profileBegin_ || !job_->isLeader())
     return;
   Result<Ceilings> ceilings =
       measureCeilings(session_->program()->program->device());
