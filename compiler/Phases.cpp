@@ -102,6 +102,12 @@ static bool roundsWeights(const Options &options) {
          options.precisionPolicy() == "fp16";
 }
 
+/// Whether replicas divide float32 weights that are read in 16 bits.
+static bool dividesWeights(const Options &options) {
+  return roundsWeights(options) && options.train.enabled &&
+         !options.train.request.shard.empty();
+}
+
 /// Whether the train phase merges contractions of trained weights. Messages of
 /// replicas have one gradient for each weight.
 static bool mergesTrained(const PhaseContext &context) {
@@ -183,11 +189,16 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   if (isForHost(context))
     pm.addNestedPass<mlir::func::FuncOp>(passes::createTransposeScanWeights());
   // A limit on memory matters more than time.
-  if (!context.options.memoryLimitBytes)
-    pm.addPass(passes::createKeepRounded(&context.target, context.devices));
+  const bool divides = dividesWeights(context.options);
+  if (divides || !context.options.memoryLimitBytes)
+    pm.addPass(passes::createKeepRounded(&context.target, context.devices,
+                                         /*alsoOnHost=*/divides));
 }
 
-static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
+static void buildDistribute(mlir::OpPassManager &pm,
+                            const PhaseContext &context) {
+  if (dividesWeights(context.options))
+    pm.addPass(passes::createDivideWeights());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createBucketCollectives());
 }
 
@@ -361,7 +372,9 @@ static const Phase phases[] = {
      "makes convolutions channels-last where that is faster; merges products "
      "of the same rows",
      buildLayout, verifyLayout, nullptr, kExitFailed},
-    {"distribute", "with several replicas: groups the gradients into messages",
+    {"distribute",
+     "with several replicas: divides weights (--shard), groups arrays into "
+     "messages",
      buildDistribute, verifyDistributed, nullptr, kExitFailed},
     {"fuse", "groups ops into kernels and library calls", buildFuse,
      verifyFused, nullptr, kExitFailed},

@@ -99,7 +99,7 @@ static std::vector<Tensor> states(mlir::ModuleOp module) {
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getRole() != ir::StateRole::rounded) // the program's own
       list.emplace_back(state.getOnnx().value_or(state.getSymName()),
-                        state.getType());
+                        state.getWholeType());
   return tensors(list);
 }
 

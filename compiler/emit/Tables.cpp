@@ -184,7 +184,8 @@ static std::vector<std::string> stateTexts(ModuleOp module) {
       continue;
     llvm::raw_string_ostream(texts.emplace_back())
         << (state.getOnnx() ? *state.getOnnx() : state.getSymName()) << " : "
-        << state.getType() << " " << ir::stringifyStateRole(state.getRole());
+        << state.getWholeType() << " "
+        << ir::stringifyStateRole(state.getRole());
   }
   return texts;
 }

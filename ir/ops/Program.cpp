@@ -19,6 +19,10 @@ void SinterDialect::registerProgram() {
       >();
 }
 
+RankedTensorType StateOp::getWholeType() {
+  return cast<RankedTensorType>(getPartOf().value_or(getType()));
+}
+
 LogicalResult StateOp::verify() {
   Report report(*this);
   auto type = dyn_cast<RankedTensorType>(getType());
@@ -33,18 +37,19 @@ LogicalResult StateOp::verify() {
       (getOf() || getSlot()))
     return report("a state of role ", stringifyStateRole(role),
                   " has no 'of' and no 'slot'");
-  if (getInit() && getInit()->getType() != type)
-    return report("'init' has type ", getInit()->getType(), ", expected ",
-                  type);
   if (std::optional<Type> whole = getPartOf()) {
     auto wholeType = dyn_cast<RankedTensorType>(*whole);
-    if (role != StateRole::slot || getInit() || type.getRank() != 1 ||
-        !wholeType || !hasBoundedSize(wholeType) ||
+    if ((role != StateRole::slot && role != StateRole::param) ||
+        type.getRank() != 1 || !wholeType || !hasBoundedSize(wholeType) ||
         wholeType.getElementType() != type.getElementType() ||
         wholeType.getNumElements() < type.getNumElements())
       return report("has type ", type,
-                    ", which cannot be a part of a slot of type ", *whole);
+                    ", which cannot be a part of a slot or parameter of type ",
+                    *whole);
   }
+  if (getInit() && getInit()->getType() != getWholeType())
+    return report("'init' has type ", getInit()->getType(), ", expected ",
+                  getWholeType());
   if (role == StateRole::rounded) {
     if (!getOf() || getSlot() || getInit())
       return report("a state of role rounded needs 'of', and has no 'slot' and "
@@ -73,8 +78,8 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          ", which is not a state of role param");
   if (getRole() != StateRole::rounded)
     return success();
-  auto type = cast<RankedTensorType>(getType()),
-       wide = cast<RankedTensorType>(param.getType());
+  auto type = cast<RankedTensorType>(getType());
+  RankedTensorType wide = param.getWholeType();
   if (!wide.getElementType().isF32() ||
       !hasRowsOf(type, wide.clone(type.getElementType())))
     return Report(*this)("has type ", type, ", which does not hold ",

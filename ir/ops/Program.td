@@ -15,7 +15,7 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
   let description = [{
     A state is declared once, by name. A function refers to it by the attribute `sinter.state = @name` on
     an argument (the value before the run) and on a result (the value after it). No pass changes its ONNX
-    name, shape, element type or bytes. Without `init` a state starts as zeros. `reason` says why a
+    name, element type or bytes, nor the shape that files have. Without `init` a state starts as zeros. `reason` says why a
     parameter of the model is trained or not; `aliases` are other names of the same tensor.
 
     A state of role rounded is the parameter `of`, rounded to 16 bits. No file holds it: the function @refresh
@@ -25,13 +25,14 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
 
     A state with `part_of`, the type of the whole, is divided over the replicas of the program: it is one part of the
     elements of the whole, in order, and replica r has part r. The parts have equal sizes; elements beyond the whole are
-    zero. Files hold the whole.
+    zero. Files and `init` hold the whole. A state of role rounded of a divided parameter has the rounded whole: functions
+    gather its parts, and @refresh, which runs on one replica alone, does not compute it.
 
     C1: a state of role slot has `slot` (a name); `of` (the parameter, if it belongs to one) is only allowed
     with roles slot, accum and rounded, and `slot` with slot and accum. C2: `of` names a parameter.
-    C3: `init`, if present, has the type of the state. C4: a state of role rounded has `of`, whose elements are
+    C3: `init`, if present, has the type of the whole state. C4: a state of role rounded has `of`, whose elements are
     f32, and no `init`; its elements are f16 or bf16, and its shape is that of `of`, or has more rows. C5: a state with
-    `part_of` is of role slot, has one dimension, the element type of the whole, no more elements, and no `init`.
+    `part_of` is of role slot or param, and has one dimension, the element type of the whole and no more elements.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
     ```
@@ -43,6 +44,10 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
                        OptionalAttr<StrArrayAttr>:$aliases, OptionalAttr<TypeAttr>:$part_of);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The type that files have.
+    ::mlir::RankedTensorType getWholeType();
+  }];
 }
 
 def Sinter_CopyOp : Sinter_Op<"copy", [Pure, Sinter_Transfer, SameOperandsAndResultType,

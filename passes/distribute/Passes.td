@@ -21,4 +21,17 @@ def BucketCollectives : Pass<"sinter-bucket-collectives", "::mlir::func::FuncOp"
   ];
 }
 
+def DivideWeights : Pass<"sinter-divide-weights", "::mlir::ModuleOp"> {
+  let summary = "Divide float32 weights of which only the 16-bit rounding is read over the replicas";
+  let description = [{
+    A parameter becomes a divided state (`part_of`) if each replica updates a part of it (--shard) and nothing reads
+    the whole but what rounds it to 16 bits for a state of role rounded. The parts of the rounding are gathered instead
+    of those of the parameter. @refresh does not compute such roundings; whoever writes the whole parameter does.
+
+    A parameter with two roundings, one that a function reads in float32, and one that is gathered or cut before it is
+    rounded stay whole.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 #endif // SINTER_PASSES_DISTRIBUTE_PASSES_TD

@@ -72,9 +72,12 @@ bool padsRows(Operation *user) {
 }
 
 struct KeepRoundedPass : impl::KeepRoundedBase<KeepRoundedPass> {
-  KeepRoundedPass() = default;
-  KeepRoundedPass(const Target *target, ArrayRef<ProgramDevice> devices)
-      : target(target), devices(devices) {}
+  using KeepRoundedBase::KeepRoundedBase;
+  KeepRoundedPass(const Target *target, ArrayRef<ProgramDevice> devices,
+                  bool alsoOnHost)
+      : target(target), devices(devices) {
+    this->alsoOnHost = alsoOnHost;
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -88,7 +91,8 @@ struct KeepRoundedPass : impl::KeepRoundedBase<KeepRoundedPass> {
             !cast.getX().getType().getElementType().isF32())
           continue;
         ir::StateOp state = parameterOf(argument);
-        if (state && !isOnHost(module, ir::deviceNumber(state)))
+        if (state &&
+            (alsoOnHost || !isOnHost(module, ir::deviceNumber(state))))
           weights[{state, to}].casts.push_back(cast);
       }
     SymbolTable symbols(module);
@@ -250,8 +254,9 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createKeepRounded(const Target *target,
-                                        ArrayRef<ProgramDevice> devices) {
-  return std::make_unique<KeepRoundedPass>(target, devices);
+                                        ArrayRef<ProgramDevice> devices,
+                                        bool alsoOnHost) {
+  return std::make_unique<KeepRoundedPass>(target, devices, alsoOnHost);
 }
 
 } // namespace sinter::passes

@@ -13,10 +13,11 @@
 namespace sinter::passes {
 
 /// Creates the pass for programs on `target`, or on `devices` if the program
-/// spans several. Both must outlive the pass. Weights on a CPU are left alone;
-/// without a target there is none.
+/// spans several. Both must outlive the pass. Weights on a CPU are left alone
+/// unless `alsoOnHost`; without a target there is none.
 std::unique_ptr<mlir::Pass>
-createKeepRounded(const Target *target, llvm::ArrayRef<ProgramDevice> devices);
+createKeepRounded(const Target *target, llvm::ArrayRef<ProgramDevice> devices,
+                  bool alsoOnHost = false);
 
 } // namespace sinter::passes
 

@@ -40,8 +40,12 @@ def KeepRounded : Pass<"sinter-keep-rounded", "::mlir::ModuleOp"> {
     these states from the parameters, for use after anything but a run has written a parameter.
 
     Where all readers append rows of zeros, the state has these rows. Parameters that are only concatenated are
-    left alone, and so is a module that has a function @refresh of its own.
+    left alone, and so is a module that has a function @refresh of its own. On a CPU, a rounded weight that is kept
+    saves little, so that this is done only if replicas divide the float32 weights (sinter-divide-weights).
   }];
+  let options = [
+    Option<"alsoOnHost", "also-on-host", "bool", "false", "whether to keep the weights of CPUs, too">,
+  ];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 

@@ -469,7 +469,7 @@ private:
     if (options.logNorms) {
       step.addOutput(SINTER_OUTPUT_GRADIENT_NORM, gradientNorm);
       step.addOutput(SINTER_OUTPUT_WEIGHT_NORM,
-                     weightNorm(step.builder, trained));
+                     weightNorm(step.builder, sharding, trained));
     }
     step.addNewStates(updates);
     step.addIndexFaults(checks, options.accumulate);

@@ -177,10 +177,6 @@ mlir::DictionaryAttr recipeOf(mlir::MLIRContext *context,
 mlir::Value reduceAll(mlir::OpBuilder &builder, mlir::Location loc,
                       ir::ReduceKind kind, llvm::ArrayRef<mlir::Value> tensors,
                       llvm::function_ref<mlir::Value(mlir::Value)> map);
-/// The L2 norm of the trained weights before the update (tensor<f32>).
-mlir::Value weightNorm(mlir::OpBuilder &builder,
-                       llvm::ArrayRef<TrainedState> states);
-
 class LossScaling;
 
 /// The states that replicas divide: each has one part, of equal size, of the
@@ -208,10 +204,12 @@ public:
   mlir::Value gather(ValueBuilder &b, mlir::Value part,
                      mlir::RankedTensorType whole) const;
 
-  /// The sum of all gradients' elements, mapped to float32.
+  /// The sum of all elements of `get(state)`, which is a part of those states
+  /// that are divided, mapped to float32.
   mlir::Value
   sumOverParts(mlir::OpBuilder &builder, mlir::Location loc,
                llvm::ArrayRef<TrainedState> states,
+               llvm::function_ref<mlir::Value(const TrainedState &)> get,
                llvm::function_ref<mlir::Value(mlir::Value)> map) const;
   /// Whether all gradients are finite on all replicas (tensor<i1>).
   mlir::Value allFinite(mlir::OpBuilder &builder, mlir::Location loc,
@@ -223,6 +221,11 @@ private:
   bool isUsed = false, dividesSums = false;
   int64_t replicas = 1;
 };
+
+/// The L2 norm of the trained weights before the update, which has begun
+/// (tensor<f32>).
+mlir::Value weightNorm(mlir::OpBuilder &builder, const Sharding &sharding,
+                       llvm::ArrayRef<TrainedState> states);
 
 /// Unscales gradients and clips them as the options say: first the elements,
 /// then the norm of all together, by the control `clipNorm` (tensor<f32>; null:

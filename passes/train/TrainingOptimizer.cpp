@@ -171,14 +171,13 @@ Value reduceAll(OpBuilder &builder, Location loc, ReduceKind kind,
   return reduceOver(builder, loc, kind, all, {0});
 }
 
-Value weightNorm(OpBuilder &builder, ArrayRef<TrainedState> states) {
+Value weightNorm(OpBuilder &builder, const Sharding &sharding,
+                 ArrayRef<TrainedState> states) {
   ValueBuilder b = optimizerBuilder(builder);
-  auto weights = llvm::map_to_vector(
-      states, [](const TrainedState &state) { return state.value; });
-  return b.sqrt(
-      reduceAll(builder, b.loc, ReduceKind::sum, weights, [&](Value x) {
-        return b.square(b.cast(x, builder.getF32Type()));
-      }));
+  return b.sqrt(sharding.sumOverParts(
+      builder, b.loc, states,
+      [](const TrainedState &state) { return state.updated(); },
+      [&](Value x) { return b.square(b.cast(x, builder.getF32Type())); }));
 }
 
 Value clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
@@ -196,9 +195,12 @@ Value clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
   // bounds the elements for itself, so that no bounded gradient is stored.
   Value norm;
   if (clipNorm || options.logNorms)
-    norm = b.sqrt(sharding.sumOverParts(builder, b.loc, states, [&](Value x) {
-      return b.square(b.cast(bounded(x), builder.getF32Type()));
-    }));
+    norm = b.sqrt(sharding.sumOverParts(
+        builder, b.loc, states,
+        [](const TrainedState &state) { return state.gradient; },
+        [&](Value x) {
+          return b.square(b.cast(bounded(x), builder.getF32Type()));
+        }));
   for (TrainedState &state : states)
     state.gradient = bounded(state.gradient);
   if (!clipNorm)

@@ -108,11 +108,12 @@ Value Sharding::gather(ValueBuilder &b, Value part,
 
 Value Sharding::sumOverParts(OpBuilder &builder, Location loc,
                              ArrayRef<TrainedState> states,
+                             llvm::function_ref<Value(const TrainedState &)> get,
                              llvm::function_ref<Value(Value)> map) const {
   ValueBuilder b(builder, loc);
   SmallVector<Value> whole, divided;
   for (const TrainedState &state : states)
-    (state.isDivided ? divided : whole).push_back(state.gradient);
+    (state.isDivided ? divided : whole).push_back(get(state));
   Value sum;
   if (!whole.empty())
     sum = reduceAll(builder, loc, ReduceKind::sum, whole, map);

@@ -7,6 +7,7 @@
 #include "runtime/exec/ArtifactChecks.h"
 
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/DividedStates.h"
 #include "runtime/exec/IndexChecks.h"
 
 #include "sinter/program_names.h"
@@ -117,10 +118,16 @@ Status checkRounded(const sinter_artifact &artifact, uint32_t index) {
     return entry.name && std::strcmp(entry.name, SINTER_ENTRY_REFRESH) == 0 &&
            !entry.numInputs && !entry.numOutputs;
   };
-  if (state.initOffsetBytes != UINT64_MAX ||
+  if (state.initOffsetBytes != UINT64_MAX)
+    return corrupt("nothing computes " + who);
+  if (!isRoundedOfDivided(artifact, index) &&
       std::none_of(artifact.entries, artifact.entries + artifact.numEntries,
                    isRefresh))
     return corrupt("nothing computes " + who);
+  if (isRoundedOfDivided(artifact, index) &&
+      (artifact.states[state.of].tensor.dtype != SINTER_F32 ||
+       (state.tensor.dtype != SINTER_F16 && state.tensor.dtype != SINTER_BF16)))
+    return corrupt(who + " is not a rounding to 16 bits");
   return {};
 }
 
@@ -131,9 +138,9 @@ Status checkPart(const sinter_artifact &artifact,
   const uint64_t replicas = artifact.training ? artifact.training->replicas : 1,
                  size = state.tensor.sizeBytes,
                  element = dtypeBytes(state.tensor.dtype);
-  if (state.role != SINTER_STATE_SLOT || state.initOffsetBytes != UINT64_MAX)
-    return corrupt(
-        who + " is divided, but is not an optimizer slot that starts as zeros");
+  if (state.role != SINTER_STATE_SLOT && state.role != SINTER_STATE_PARAM)
+    return corrupt(who + " is divided, but is not an optimizer slot or a "
+                         "parameter");
   // Equal parts of whole elements, the last one with zeros at its end.
   const uint64_t elements = size / element;
   if (replicas < 2 ||
@@ -161,7 +168,8 @@ Status checkStates(const sinter_artifact &artifact) {
                      number(size) + " of a state block of " +
                      number(artifact.stateBytes) + " bytes");
     if (state.initOffsetBytes != UINT64_MAX &&
-        !rangeFits(state.initOffsetBytes, size, artifact.constantsBytes))
+        !rangeFits(state.initOffsetBytes, state.tensor.sizeBytes,
+                   artifact.constantsBytes))
       return corrupt(who + " has initial bytes outside the constants");
     if (state.role == SINTER_STATE_SLOT) {
       if (!state.slot)
@@ -264,10 +272,6 @@ Status checkExportPieces(const sinter_artifact &artifact) {
     if (piece.state >= artifact.numStates)
       return corrupt("export piece " + number(i) + " is state " +
                      number(piece.state) + " of " + number(artifact.numStates));
-    if (artifact.states[piece.state].partBytes)
-      return corrupt("export piece " + number(i) + " is state '" +
-                     artifact.states[piece.state].tensor.name +
-                     "', which replicas divide");
     if (artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
       return corrupt("export piece " + number(i) + " has " +
                      number(piece.sizeBytes) + " bytes, its state '" +

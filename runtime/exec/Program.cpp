@@ -465,7 +465,7 @@ Status Program::join(const sinter_rank &rank) {
   if (!group.ok())
     return group.status();
   places_.front().group = std::move(*group);
-  return {};
+  return initializeParts(rank.rank);
 }
 
 void Program::leave() {

@@ -153,6 +153,8 @@ private:
     return places_[state.place];
   }
   Status initializeStates();
+  Status initializeParts(uint32_t replica);
+  Status upload(const sinter_state_desc &state, const void *from);
   Status bindScratch(uint32_t index);
   Status bindScratch(uint32_t index, const Stream &stream);
   Result<bool> chooseCalls(uint32_t index);

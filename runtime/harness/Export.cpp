@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
+#include <unordered_map>
 
 using namespace sinter::rt;
 
@@ -21,24 +23,28 @@ static Status exportOnnx(const sinter_artifact &artifact,
   if (!artifact.exportPieces)
     return Status::invalid("export: the program was not compiled from an .onnx "
                            "file; use -o weights.safetensors");
+  Result<StateTable::Snapshot> snapshot =
+      session.states().snapshot(session.program());
+  if (!snapshot.ok())
+    return snapshot.status();
+  std::unordered_map<std::string_view, std::span<const uint8_t>> states;
+  for (const NamedTensor &tensor : snapshot->tensors)
+    states.emplace(tensor.name, tensor.bytes);
   std::vector<std::span<const uint8_t>> pieces;
-  std::vector<std::vector<uint8_t>> copies(artifact.numExportPieces);
   for (uint32_t i = 0; i < artifact.numExportPieces; ++i) {
     const sinter_export_piece &piece = artifact.exportPieces[i];
     if (piece.bytes) {
       pieces.emplace_back(piece.bytes, piece.sizeBytes);
       continue;
     }
-    if (piece.state >= artifact.numStates ||
-        artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
+    const auto bytes = piece.state < artifact.numStates
+                           ? states.find(session.states().name(piece.state))
+                           : states.end();
+    if (bytes == states.end() || bytes->second.size() != piece.sizeBytes)
       return Status::failed(
           "export: the program's table of the .onnx file does "
           "not match its states");
-    Result<std::span<const uint8_t>> bytes =
-        stateBytes(session.program(), piece.state, copies[i]);
-    if (!bytes.ok())
-      return bytes.status();
-    pieces.push_back(*bytes);
+    pieces.push_back(bytes->second);
   }
   return writeFileAtomic(path, pieces);
 }

@@ -282,7 +282,10 @@ StateTable::findNonFinite(sinter_program *program) const {
       return bytes.status();
     std::span<const uint8_t> initial;
     if (desc(i).initOffsetBytes != UINT64_MAX)
-      initial = {artifact.constants + desc(i).initOffsetBytes, bytes->size()};
+      initial = {artifact.constants + desc(i).initOffsetBytes +
+                     begin * elementBytes(static_cast<sinter_dtype>(
+                                 desc(i).tensor.dtype)),
+                 bytes->size()};
     if (std::optional<std::string> what =
             nonFiniteText(desc(i).tensor.dtype, *bytes, initial, begin,
                           desc(i).tensor.sizeBytes))

@@ -9,7 +9,7 @@
 // parameters: files neither contain nor need them.
 //
 // Of a state that replicas divide, each program holds a part; files have the
-// whole, in one tensor or in several (CheckpointParts.h).
+// whole, in one tensor or in several (CheckpointFile.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
@@ -135,7 +135,8 @@ public:
 private:
   /// Reads all parts of a divided state that this process holds.
   Result<Part> heldPart(size_t index) const;
-  Status writePart(size_t index, std::span<const uint8_t> whole) const;
+  Status writeDivided(size_t index, std::span<const uint8_t> whole,
+                      sinter_program *program) const;
   std::string mismatch(size_t index, const TensorFile::Entry &entry) const;
   bool hasWeights(const TensorFile &file) const;
   bool isWeight(size_t index) const {

@@ -6,6 +6,8 @@
 
 #include "runtime/train/StateTable.h"
 
+#include "runtime/exec/DividedStates.h"
+
 #include "sinter/program_names.h"
 
 #include <algorithm>
@@ -69,20 +71,27 @@ void StateTable::addAverages(Chosen &chosen) const {
   }
 }
 
-/// Each holder gets its part of `whole`.
-Status StateTable::writePart(size_t index,
-                             std::span<const uint8_t> whole) const {
-  const uint64_t size = desc(index).partBytes;
-  std::vector<uint8_t> part(size);
-  for (size_t i = 0; i < holders_.size(); ++i) {
-    const uint64_t begin = std::min<uint64_t>(whole.size(),
-                                              (firstHolder_ + i) * size),
-                   end = std::min<uint64_t>(whole.size(), begin + size);
-    std::fill(part.begin(), part.end(), uint8_t(0));
-    std::copy(whole.begin() + begin, whole.begin() + end, part.begin());
-    if (sinter_status code = sinter_program_write_state(
-            holders_[i], static_cast<uint32_t>(index), part.data()))
-      return Status(code, sinter_last_error());
+/// Each holder gets its part of `whole`, and all of its rounding, which
+/// `program` gets if there are no holders.
+Status StateTable::writeDivided(size_t index, std::span<const uint8_t> whole,
+                                sinter_program *program) const {
+  auto write = [](sinter_program *to, size_t state,
+                  const std::vector<uint8_t> &bytes) -> Status {
+    const sinter_status code = sinter_program_write_state(
+        to, static_cast<uint32_t>(state), bytes.data());
+    return code ? Status(code, sinter_last_error()) : Status();
+  };
+  for (size_t i = 0; i < holders_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(write(
+        holders_[i], index, partOf(desc(index), whole, firstHolder_ + i)));
+  for (size_t i = 0; i < size(); ++i) {
+    if (desc(i).role != SINTER_STATE_ROUNDED || desc(i).of != index)
+      continue;
+    const std::vector<uint8_t> rounded = roundedBytes(desc(i), whole);
+    for (sinter_program *holder : holders_)
+      SINTER_RETURN_IF_ERROR(write(holder, i, rounded));
+    if (holders_.empty())
+      SINTER_RETURN_IF_ERROR(write(program, i, rounded));
   }
   return {};
 }
@@ -95,10 +104,9 @@ Status StateTable::write(const TensorFile &file, const Chosen &chosen,
     if (isDivided(index)) {
       copy.resize(entry->sizeBytes);
       SINTER_RETURN_IF_ERROR(file.read(*entry, copy));
+      SINTER_RETURN_IF_ERROR(writeDivided(index, copy, program));
       if (holders_.empty())
         wholes_[index] = copy;
-      else
-        SINTER_RETURN_IF_ERROR(writePart(index, copy));
       continue;
     }
     auto *bytes = static_cast<uint8_t *>(sinter_program_state(program, number));

@@ -143,16 +143,22 @@ func.func @after(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// C5: a part of a slot.
-// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf32>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+// C5: a part of a slot or parameter.
+// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf32>', which cannot be a part of a slot or parameter of type 'tensor<2x4xf32>'}}
 sinter.state @buffer : tensor<4xf32> {role = #sinter<role buffer>, part_of = tensor<2x4xf32>}
 
 // -----
 
-// expected-error @+1 {{'sinter.state' op has type 'tensor<9xf32>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+// expected-error @+1 {{'sinter.state' op has type 'tensor<9xf32>', which cannot be a part of a slot or parameter of type 'tensor<2x4xf32>'}}
 sinter.state @longer : tensor<9xf32> {role = #sinter<role slot>, slot = "m", part_of = tensor<2x4xf32>}
 
 // -----
 
-// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf64>', which cannot be a part of a slot of type 'tensor<2x4xf32>'}}
+// expected-error @+1 {{'sinter.state' op has type 'tensor<4xf64>', which cannot be a part of a slot or parameter of type 'tensor<2x4xf32>'}}
 sinter.state @wider : tensor<4xf64> {role = #sinter<role slot>, slot = "m", part_of = tensor<2x4xf32>}
+
+// -----
+
+// C3: the whole parameter has an initial value.
+// expected-error @+1 {{'sinter.state' op 'init' has type 'tensor<4xf32>', expected 'tensor<2x4xf32>'}}
+sinter.state @part : tensor<4xf32> {role = #sinter<role param>, init = dense<1.0> : tensor<4xf32>, part_of = tensor<2x4xf32>}

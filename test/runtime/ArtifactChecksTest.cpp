@@ -279,9 +279,10 @@ TEST_CASE("artifact: divided states", "[artifact]") {
       change(s);
     });
   };
-  refusedDivided("is not an optimizer slot that starts as zeros",
-                 [](Sample &s) { s.states[1].initOffsetBytes = 32; });
-  refusedDivided("is not an optimizer slot that starts as zeros",
+  // The whole begins there, not a part of it.
+  refusedDivided("initial bytes",
+                 [](Sample &s) { s.states[1].initOffsetBytes = 33; });
+  refusedDivided("is not an optimizer slot or a parameter",
                  [](Sample &s) { s.states[1].role = SINTER_STATE_BUFFER; });
   refusedDivided("each of 3 replicas holds 8",
                  [](Sample &s) { s.states[1].partBytes = 8; });
@@ -291,7 +292,6 @@ TEST_CASE("artifact: divided states", "[artifact]") {
                  [](Sample &s) { s.artifact.training = nullptr; });
   refusedDivided("state block",
                  [](Sample &s) { s.artifact.stateBytes = 256 + 11; });
-  refusedDivided("which replicas divide", [](Sample &s) { s.piece.state = 1; });
   refusedDivided("slice", [](Sample &s) {
     s.copySlices[0].sizeBytes = s.copySlices[1].sizeBytes = 16;
   });

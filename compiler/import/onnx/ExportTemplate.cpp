@@ -256,7 +256,7 @@ private:
   /// Adds a TensorProto whose last field, raw_data, is a state's bytes.
   void addState(const std::string &name, ir::StateOp state,
                 const TensorProto *original) {
-    auto type = cast<RankedTensorType>(state.getType());
+    RankedTensorType type = state.getWholeType();
     TensorProto header;
     for (int64_t size : type.getShape())
       header.add_dims(size);

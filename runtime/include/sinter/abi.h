@@ -82,11 +82,13 @@ typedef struct sinter_state_desc {
   uint32_t place;   /* that holds it; 0 unless the artifact has places */
   /* 0; or the replicas of the program divide the state: each holds this many
    * bytes, replica r those from r * partBytes on, in the order of the elements.
-   * What lies beyond the tensor is zero. Only for role SLOT. */
+   * What lies beyond the tensor is zero. Only for roles SLOT and PARAM. Of a
+   * parameter, all have the rounding (role ROUNDED) as a whole. */
   uint64_t partBytes;
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
-      initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
+      initOffsetBytes; /* initial bytes of the whole tensor in `constants`;
+                          UINT64_MAX: zeros */
   /* other names of the same tensor, one per line; NULL: none. Weight files
    * hold the tensor under each of them. */
   const char *aliases;
