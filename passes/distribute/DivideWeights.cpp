@@ -54,10 +54,10 @@ bool isReplica(Value value) {
   auto function =
       argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
                : func::FuncOp();
-  auto control = function ? function.getArgAttrOfType<StringAttr>(
-                                argument.getArgNumber(),
-                                ir::SinterDialect::kControlAttr)
-                          : StringAttr();
+  auto control =
+      function ? function.getArgAttrOfType<StringAttr>(
+                     argument.getArgNumber(), ir::SinterDialect::kControlAttr)
+               : StringAttr();
   return control && control.getValue() == SINTER_CONTROL_REPLICA;
 }
 
@@ -142,9 +142,9 @@ struct DivideWeightsPass : impl::DivideWeightsBase<DivideWeightsPass> {
       if (rounded.size() > 1 || !matches(weight))
         continue;
       ++divided;
-      bytes += weight.state.getWholeType().getNumElements() *
-               ir::elementSizeBytes(
-                   weight.state.getWholeType().getElementType());
+      bytes +=
+          weight.state.getWholeType().getNumElements() *
+          ir::elementSizeBytes(weight.state.getWholeType().getElementType());
       divide(weight);
     }
     if (divided)
@@ -169,9 +169,8 @@ private:
         if (isRefresh || argument.use_empty())
           continue;
         ir::GatherOp part = partOf(argument);
-        if (!part ||
-            !takes(weight, part.getType(),
-                   ir::tensorType(part.getX()).getDimSize(0)))
+        if (!part || !takes(weight, part.getType(),
+                            ir::tensorType(part.getX()).getDimSize(0)))
           return false;
         weight.parts.push_back(part);
       }
@@ -199,12 +198,12 @@ private:
         return false;
     for (OpOperand &use : whole.getUses()) {
       auto rounding = dyn_cast<ir::CastOp>(use.getOwner());
-      if (rounding ? !llvm::all_of(rounding->getUses(),
-                                   [&](OpOperand &narrow) {
-                                     return isReturnedAs(narrow,
-                                                         weight.rounded);
-                                   })
-                   : !isReturnedAs(use, weight.state))
+      if (rounding
+              ? !llvm::all_of(rounding->getUses(),
+                              [&](OpOperand &narrow) {
+                                return isReturnedAs(narrow, weight.rounded);
+                              })
+              : !isReturnedAs(use, weight.state))
         return false;
     }
     weight.updates.push_back(update);
@@ -277,19 +276,19 @@ private:
   ///          -> w = part, r = reshape(slice(all_gather(cast(part))))
   static void gatherRounded(Weight::Update &update, Weight &weight) {
     Value part = update.whole.getInputs()[0], whole = update.path.back();
-    Type narrow = cast<RankedTensorType>(weight.rounded.getType())
-                      .getElementType();
+    Type narrow =
+        cast<RankedTensorType>(weight.rounded.getType()).getElementType();
     SmallVector<Operation *> casts;
     for (Operation *user : whole.getUsers())
       if (isa<ir::CastOp>(user))
         casts.push_back(user);
     OpBuilder b(update.whole);
-    Value value = b.create<ir::AllGatherOp>(
-                       update.whole.getLoc(),
-                       ValueRange(ir::castTo(b, update.whole.getLoc(), part,
-                                             narrow)),
-                       update.whole.getAxis(), update.whole.getReplicas())
-                      .getResult(0);
+    Value value =
+        b.create<ir::AllGatherOp>(
+             update.whole.getLoc(),
+             ValueRange(ir::castTo(b, update.whole.getLoc(), part, narrow)),
+             update.whole.getAxis(), update.whole.getReplicas())
+            .getResult(0);
     for (Value step : ArrayRef(update.path).drop_front()) {
       Operation *op = step.getDefiningOp();
       b.setInsertionPoint(op);

@@ -91,8 +91,7 @@ struct KeepRoundedPass : impl::KeepRoundedBase<KeepRoundedPass> {
             !cast.getX().getType().getElementType().isF32())
           continue;
         ir::StateOp state = parameterOf(argument);
-        if (state &&
-            (alsoOnHost || !isOnHost(module, ir::deviceNumber(state))))
+        if (state && (alsoOnHost || !isOnHost(module, ir::deviceNumber(state))))
           weights[{state, to}].casts.push_back(cast);
       }
     SymbolTable symbols(module);

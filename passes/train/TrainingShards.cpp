@@ -106,10 +106,10 @@ Value Sharding::gather(ValueBuilder &b, Value part,
   return b.reshape(all, whole.getShape());
 }
 
-Value Sharding::sumOverParts(OpBuilder &builder, Location loc,
-                             ArrayRef<TrainedState> states,
-                             llvm::function_ref<Value(const TrainedState &)> get,
-                             llvm::function_ref<Value(Value)> map) const {
+Value Sharding::sumOverParts(
+    OpBuilder &builder, Location loc, ArrayRef<TrainedState> states,
+    llvm::function_ref<Value(const TrainedState &)> get,
+    llvm::function_ref<Value(Value)> map) const {
   ValueBuilder b(builder, loc);
   SmallVector<Value> whole, divided;
   for (const TrainedState &state : states)

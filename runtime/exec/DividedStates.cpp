@@ -43,9 +43,8 @@ static void roundAll(std::span<const uint8_t> whole, uint8_t *to) {
   }
 }
 
-std::vector<uint8_t>
-sinter::rt::roundedBytes(const sinter_state_desc &state,
-                         std::span<const uint8_t> whole) {
+std::vector<uint8_t> sinter::rt::roundedBytes(const sinter_state_desc &state,
+                                              std::span<const uint8_t> whole) {
   // It may have more rows than the parameter.
   std::vector<uint8_t> bytes(state.tensor.sizeBytes, 0);
   whole = whole.first(

@@ -82,8 +82,8 @@ Status StateTable::writeDivided(size_t index, std::span<const uint8_t> whole,
     return code ? Status(code, sinter_last_error()) : Status();
   };
   for (size_t i = 0; i < holders_.size(); ++i)
-    SINTER_RETURN_IF_ERROR(write(
-        holders_[i], index, partOf(desc(index), whole, firstHolder_ + i)));
+    SINTER_RETURN_IF_ERROR(write(holders_[i], index,
+                                 partOf(desc(index), whole, firstHolder_ + i)));
   for (size_t i = 0; i < size(); ++i) {
     if (desc(i).role != SINTER_STATE_ROUNDED || desc(i).of != index)
       continue;

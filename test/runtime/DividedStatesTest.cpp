@@ -149,8 +149,7 @@ TEST_CASE("divided states: what the artifact must have", "[divided]") {
   };
   // Of an undivided parameter, the program must compute the rounding.
   refused("nothing computes", [](Sample &s) { s.states[0].partBytes = 0; });
-  refused("not a rounding", [](Sample &s) {
-    s.states[0].tensor.dtype = SINTER_I32;
-  });
+  refused("not a rounding",
+          [](Sample &s) { s.states[0].tensor.dtype = SINTER_I32; });
   refused("initial bytes", [](Sample &s) { s.artifact.constantsBytes = 11; });
 }

@@ -85,10 +85,9 @@ typedef struct sinter_state_desc {
    * What lies beyond the tensor is zero. Only for roles SLOT and PARAM. Of a
    * parameter, all have the rounding (role ROUNDED) as a whole. */
   uint64_t partBytes;
-  uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
-  uint64_t
-      initOffsetBytes; /* initial bytes of the whole tensor in `constants`;
-                          UINT64_MAX: zeros */
+  uint64_t offsetBytes;     /* in its place's state block; a multiple of 64 */
+  uint64_t initOffsetBytes; /* initial bytes of the whole tensor in `constants`;
+                               UINT64_MAX: zeros */
   /* other names of the same tensor, one per line; NULL: none. Weight files
    * hold the tensor under each of them. */
   const char *aliases;

@@ -74,8 +74,8 @@ void *sinter_program_state(sinter_program *program, uint32_t index);
 /* Copy all bytes of state `index` out of the program and into it, whatever
  * memory holds them: sinter_held_bytes(). States of role ROUNDED come after all
  * others: the program computes them, and writing one is SINTER_INVALID, unless
- * replicas divide its parameter. Whoever writes such a parameter in all replicas
- * writes its rounding, too. */
+ * replicas divide its parameter. Whoever writes such a parameter in all
+ * replicas writes its rounding, too. */
 sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
                                         void *to);
 sinter_status sinter_program_write_state(sinter_program *program,

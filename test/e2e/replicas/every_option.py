@@ -14,6 +14,8 @@ It takes about twenty minutes, so that no test runs it.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -81,8 +83,8 @@ def row(bin_, folder, network, target, options, steps):
     run_ = ["--data=npz:" + os.path.join(MODELS, f"train-{network}-data.npz"), f"--steps={steps}"]
     if target == "cpu":
         run_.append("--threads=1")
-    worlds = "2,4,8"
-    processes.same(many, folder, worlds, run_)
+    with contextlib.redirect_stdout(io.StringIO()):
+        processes.same(many, folder, "2,4,8", run_)
     whole = [option for option in options
              if not option.startswith("--shard=") and option != "--accumulate=2"]
     compile(bin_, network, one, target, 1, whole)
