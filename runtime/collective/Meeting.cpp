@@ -220,12 +220,19 @@ Status Meeting::awaitEnd(int64_t timeoutMs) const {
   return ended_;
 }
 
-Status Meeting::put(const std::string &name, std::string bytes) {
-  SINTER_RETURN_IF_ERROR(status());
-  return send({MessageKind::Put, 0, name, std::move(bytes)});
+/// `name` among those of all runs.
+std::string Meeting::keyOf(const std::string &name) const {
+  return runs_ == 0 ? name : "run " + std::to_string(runs_) + "/" + name;
 }
 
-Result<std::string> Meeting::get(const std::string &name) {
+Status Meeting::put(const std::string &name, std::string bytes,
+                    uint32_t readers) {
+  SINTER_RETURN_IF_ERROR(status());
+  return send({MessageKind::Put, readers, keyOf(name), std::move(bytes)});
+}
+
+Result<std::string> Meeting::get(const std::string &title) {
+  const std::string name = keyOf(title);
   Status asked = send({MessageKind::Get, 0, name, ""});
   std::unique_lock lock(mutex_);
   if (!asked.ok() && ended_.ok())
@@ -251,6 +258,37 @@ Result<std::vector<std::string>> Meeting::gather(const std::string &name,
     all.push_back(std::move(*one));
   }
   return all;
+}
+
+Result<std::string> Meeting::combine(const std::string &name, std::string bytes,
+                                     const Combine &combine) {
+  auto of = [&](uint32_t rank) { return name + "/" + std::to_string(rank); };
+  const std::string result = name + "/result";
+  if (rank() != 0) {
+    SINTER_RETURN_IF_ERROR(put(of(rank()), std::move(bytes), /*readers=*/1));
+    return get(result);
+  }
+  std::vector<std::string> all = {std::move(bytes)};
+  for (uint32_t i = 1; i < world(); ++i) {
+    Result<std::string> one = get(of(i));
+    if (!one.ok())
+      return one.status();
+    all.push_back(std::move(*one));
+  }
+  std::string combined = combine(all);
+  if (world() > 1)
+    SINTER_RETURN_IF_ERROR(put(result, combined, world() - 1));
+  return combined;
+}
+
+Status Meeting::beginRun() {
+  ++runs_;
+  {
+    std::lock_guard lock(mutex_);
+    permissions_.clear();
+  }
+  // Rank 0 allows nothing before all have come here.
+  return gather("begin", "").status();
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,14 +69,25 @@ public:
   /// This host's address, as the leader sees it.
   std::string localHost() const { return wire_.localHost(); }
 
-  /// Leaves `bytes` under `name` for the others. A name is used once.
-  Status put(const std::string &name, std::string bytes);
+  /// Leaves `bytes` under `name` for the others. A name is used once. The bytes
+  /// are dropped once `readers` processes have got them; 0: all of them.
+  Status put(const std::string &name, std::string bytes, uint32_t readers = 0);
   /// Waits for what someone has put under `name`. Fails once the job is over.
   Result<std::string> get(const std::string &name);
   /// Each process contributes `bytes`; returns those of all, by rank. `name` is
   /// used once.
   Result<std::vector<std::string>> gather(const std::string &name,
                                           std::string bytes);
+  /// Each process contributes `bytes`; rank 0 computes from those of all, by
+  /// rank, what is returned everywhere. `name` is used once. Takes fewer
+  /// messages than gather().
+  using Combine = std::function<std::string(const std::vector<std::string> &)>;
+  Result<std::string> combine(const std::string &name, std::string bytes,
+                              const Combine &combine);
+  /// All call this before another run of the same processes, when none of them
+  /// is in the former one: names can be used again, and what rank 0 allowed is
+  /// forgotten.
+  Status beginRun();
 
   /// Success as long as the job goes on; then why it does not: SINTER_FAILED if
   /// a process has failed, SINTER_INTERRUPTED if one is lost.
@@ -116,6 +127,7 @@ private:
   void accept(Message message);
   void endWith(Status why);
   Status send(const Message &message);
+  std::string keyOf(const std::string &name) const;
 
   const Ranks ranks_;
   const Options options_;
@@ -128,6 +140,7 @@ private:
   std::atomic<int64_t> step_{0};
   std::atomic<bool> isTraining_{false};
   std::atomic<uint64_t> messages_{0};
+  uint64_t runs_ = 0; // before this one
 
   mutable std::mutex mutex_; // guards what follows
   mutable std::condition_variable changed_;

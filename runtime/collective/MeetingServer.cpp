@@ -231,21 +231,24 @@ void MeetingServer::admit(Member &member, const Message &message) {
   sendToAll({MessageKind::Joined, 0, "", ""});
 }
 
-/// Sends the value called `name`, which is dropped once all have got it.
+/// Sends the value called `name`, which is dropped after its last reader.
 void MeetingServer::give(Member &member, const std::string &name) {
   auto place = values_.find(name);
   if (place == values_.end())
     return;
   send(member, {MessageKind::Value, 0, name, place->second.bytes});
-  if (++place->second.numGets == options_.world)
+  if (--place->second.readers == 0)
     values_.erase(place);
 }
 
 void MeetingServer::handle(Member &member, Message message) {
   switch (message.kind) {
   case MessageKind::Put: {
+    const auto readers = message.number > 0
+                             ? static_cast<uint32_t>(message.number)
+                             : options_.world;
     auto [place, isNew] =
-        values_.emplace(message.name, Value{std::move(message.bytes)});
+        values_.emplace(message.name, Value{std::move(message.bytes), readers});
     if (!isNew)
       return endJob(SINTER_FAILED,
                     nameOf(member) + " has put '" + message.name + "' twice");

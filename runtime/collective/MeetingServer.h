@@ -97,7 +97,7 @@ private:
   std::list<Member> members_;
   struct Value {
     std::string bytes;
-    uint32_t numGets = 0;
+    uint32_t readers; // who still get it
   };
   std::map<std::string, Value> values_;
   uint32_t numJoined_ = 0;

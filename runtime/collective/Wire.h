@@ -24,7 +24,7 @@ namespace sinter::rt {
 enum class MessageKind : uint32_t {
   // To the leader.
   Join,  // number: rank; name: version of the protocol; bytes: JoinRequest
-  Put,   // name, bytes: what others get
+  Put,   // name, bytes: what others get; number: how many of them, 0: all
   Get,   // name; answered by Value, as soon as there is one
   Leave, // the process does not need the others any more
   Fail,  // name: why the job cannot go on

@@ -32,6 +32,11 @@ bool sinter::rt::isRoundedOfDivided(const sinter_artifact &artifact,
   return isRounded(state) && artifact.states[state.of].partBytes;
 }
 
+bool sinter::rt::isRefreshed(const sinter_artifact &artifact, uint32_t index) {
+  return isRounded(artifact.states[index]) &&
+         !isRoundedOfDivided(artifact, index);
+}
+
 template <typename Narrow>
 static void roundAll(std::span<const uint8_t> whole, uint8_t *to) {
   for (size_t i = 0; i < whole.size() / sizeof(float); ++i) {

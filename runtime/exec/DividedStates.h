@@ -26,6 +26,9 @@ std::vector<uint8_t> partOf(const sinter_state_desc &state,
 
 /// Whether state `index` is the rounding of a divided parameter.
 bool isRoundedOfDivided(const sinter_artifact &artifact, uint32_t index);
+/// Whether the entry "refresh" computes state `index`: it is the rounding of
+/// another parameter.
+bool isRefreshed(const sinter_artifact &artifact, uint32_t index);
 
 /// What the rounding `state` holds if its parameter, of float32, is `whole`; of
 /// zeros if that is empty.

@@ -103,7 +103,7 @@ Status Program::writeState(uint32_t index, const void *from) {
   if (index >= artifact_->numStates)
     return Status::invalid("the program has no state " + std::to_string(index));
   const sinter_state_desc &state = artifact_->states[index];
-  if (isRounded(state) && !isRoundedOfDivided(*artifact_, index))
+  if (isRefreshed(*artifact_, index))
     return Status::invalid(std::string("the program computes state '") +
                            state.tensor.name + "' itself");
   SINTER_RETURN_IF_ERROR(finishRuns());

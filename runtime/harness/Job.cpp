@@ -60,7 +60,35 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   if (!joined.ok())
     return joined.status();
   job->meeting_ = std::move(*joined);
+  SINTER_RETURN_IF_ERROR(job->agreeOnModes(options));
   return job;
+}
+
+/// What decides which messages the processes send.
+Status Job::agreeOnModes(const TrainerOptions &options) {
+  using NonFinite = TrainerOptions::NonFinite;
+  const std::string check = options.checkNonfinite == NonFinite::Off  ? "off"
+                            : options.checkNonfinite == NonFinite::Op ? "op"
+                            : options.locatesNonfinite                ? "step"
+                                                                      : "";
+  std::string injection;
+  if (const std::optional<Injection> &given = options.injection)
+    injection =
+        (given->node.empty() ? given->entry + ":" + given->command.number()
+                             : given->node) +
+        "@" + std::to_string(given->step + 1);
+  return agree(
+      {{"--verify-resume",
+        options.verifyResume ? std::to_string(*options.verifyResume) : ""},
+       {"--check-nonfinite", check},
+       {"--inject-nonfinite", injection}});
+}
+
+Status Job::beginRun() {
+  allowed_ = 0;
+  mostAllowed_ = 1;
+  allowedAt_ = {};
+  return meeting_ ? meeting_->beginRun() : Status();
 }
 
 Result<int32_t> Job::ownThreads() {
@@ -118,13 +146,28 @@ Status Job::agree(const Facts &facts) {
                    ? (lines[i + 1].empty() ? "nothing" : lines[i + 1])
                    : "nothing";
       };
-      knowDifference_ = true;
+      endsTogether_ = true;
       return Status::invalid("rank " + std::to_string(rank) +
                              " differs from rank 0 in " + name + ": " +
                              valueIn(other) + ", not " + valueIn(first));
     }
   }
   return {};
+}
+
+Result<std::string> Job::combine(std::string bytes,
+                                 const Meeting::Combine &combine) {
+  if (!meeting_)
+    return combine({std::move(bytes)});
+  meeting_->countMessage();
+  return meeting_->combine("combined " + std::to_string(++agreements_),
+                           std::move(bytes), combine);
+}
+
+Result<std::string> Job::share(std::string bytes) {
+  return combine(std::move(bytes), [](const std::vector<std::string> &all) {
+    return all.front();
+  });
 }
 
 /// About this long, processes go on without asking.
@@ -160,9 +203,8 @@ Result<Permission> Job::awaitPermission(int64_t step, int64_t most,
 }
 
 Status Job::conclude(Status status, const std::string &where) {
-  // All know what they did not agree on.
   if (!meeting_ || status.ok() || status.code() == SINTER_INTERRUPTED ||
-      knowDifference_)
+      endsTogether_)
     return status;
   const std::string self = "rank " + std::to_string(rank());
   const bool isAboutOthers =

@@ -30,6 +30,8 @@ public:
   /// distributed over the processes.
   static Result<std::unique_ptr<Job>> join(const sinter_artifact &artifact,
                                            const TrainerOptions &options);
+  /// All call this before another run, when none of them is in the former one.
+  Status beginRun();
 
   bool spansProcesses() const { return meeting_ != nullptr; }
   bool isLeader() const { return ranks_.rank == 0; }
@@ -54,6 +56,12 @@ public:
   /// the lowest rank that differ from rank 0's, in all processes.
   using Facts = std::vector<std::pair<std::string, std::string>>;
   Status agree(const Facts &facts);
+  /// Meeting::combine(), with a name that is not used yet. With one process,
+  /// the same without messages.
+  Result<std::string> combine(std::string bytes,
+                              const Meeting::Combine &combine);
+  /// What rank 0 contributes, in all processes.
+  Result<std::string> share(std::string bytes);
 
   /// Waits until step `step` may begin or there is an order to follow before
   /// it. The leader decides: an order if one is asked for in `askedHere` (bits
@@ -72,14 +80,18 @@ public:
   /// why that one has ended, with `where` this one was: "step 7". Tells the
   /// others of a failure.
   Status conclude(Status status, const std::string &where);
+  /// All processes have found what they end with now, so that none has to tell
+  /// the others.
+  void endTogether() { endsTogether_ = true; }
 
 private:
+  Status agreeOnModes(const TrainerOptions &options);
+
   Ranks ranks_;
   uint32_t localReplicas_ = 1;
   std::unique_ptr<Meeting> meeting_;
-  /// All processes have found that they differ, and end.
-  bool knowDifference_ = false;
-  uint64_t agreements_ = 0; // calls of agree()
+  bool endsTogether_ = false;
+  uint64_t agreements_ = 0; // calls of agree() and combine()
   int64_t allowed_ = 0;     // rank 0: steps before it may begin
   int64_t mostAllowed_ = 1;
   std::chrono::steady_clock::time_point allowedAt_;

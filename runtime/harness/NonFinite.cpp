@@ -175,6 +175,13 @@ bool NonFiniteFinder::isMeant(uint32_t entry, uint32_t command) const {
 // The finder
 //===----------------------------------------------------------------------===//
 
+bool Finding::isBefore(const Finding &other) const {
+  if (overflows != other.overflows)
+    return overflows;
+  return std::pair(position, replica) <
+         std::pair(other.position, other.replica);
+}
+
 Result<NonFiniteFinder>
 NonFiniteFinder::create(const sinter_artifact &artifact,
                         const sinter_artifact &source,
@@ -221,6 +228,7 @@ void NonFiniteFinder::beginStep(int64_t step) {
   isInjected_ = false;
   seen_.clear();
   finding_.reset();
+  numRan_ = 0;
   overflows_ = false;
 }
 
@@ -254,6 +262,7 @@ Status NonFiniteFinder::inject(const RanCommand &command) {
 Status NonFiniteFinder::ran(const RanCommand &command) {
   const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
   const sinter_command &what = command.entry.commands[command.index];
+  ++numRan_;
   if (injection_ && !isInjected_ && injection_->step == step_ &&
       std::strcmp(command.entry.name, SINTER_ENTRY_REFRESH) != 0 &&
       isMeant(entry, command.index))
@@ -350,6 +359,7 @@ Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
     reads += (reads.empty() ? "" : "; ") +
              rangeText(summarize(dtype, bytes_.data(), bytes_.size()));
   }
+  position_ = numRan_ - 1;
   finding_ = text + (reads.empty() ? "" : "; it read values " + reads);
   return {};
 }

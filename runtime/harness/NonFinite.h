@@ -51,6 +51,18 @@ struct Injection {
 /// SINTER_INVALID otherwise.
 Result<Injection> parseInjection(const std::string &text);
 
+/// What the finder of one replica has found in a step.
+struct Finding {
+  std::string text; // of one line
+  uint32_t replica = 0;
+  uint64_t position = 0; // NonFiniteFinder::position()
+  bool overflows = false;
+
+  /// Whether this is nearer to the cause than `other`: an overflow, or an
+  /// earlier command. Replicas pass on what one of them makes.
+  bool isBefore(const Finding &other) const;
+};
+
 class NonFiniteFinder : public CommandWatch {
 public:
   /// `artifact` is what runs, `source` the same as it is stored, by which
@@ -68,6 +80,9 @@ public:
   /// One line about the first command of this step that made a new value that
   /// is not finite; nothing if there was none.
   const std::optional<std::string> &finding() const { return finding_; }
+  /// How many commands of this step ran before the one of the finding. Replicas
+  /// run the same commands in the same order.
+  uint64_t position() const { return position_; }
   /// Whether the finding is a weight that is finite in float32 and not in 16
   /// bits. Such a value is never the model's own.
   bool overflows() const { return overflows_; }
@@ -96,6 +111,7 @@ private:
   std::vector<uint8_t> bytes_;
   std::map<Made, uint8_t> own_, seen_; // kinds of what is the model's own
   std::optional<std::string> finding_;
+  uint64_t position_ = 0, numRan_ = 0;
   bool overflows_ = false;
 };
 

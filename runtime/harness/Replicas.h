@@ -56,6 +56,12 @@ public:
 
   /// Copies the states of the first to all others of this process.
   Status spreadStates();
+  /// Reads what this process holds of state `index`: the whole, or the parts of
+  /// its replicas, which are the bytes of the whole from firstByte() on.
+  Status readState(uint32_t index, std::vector<uint8_t> &bytes);
+  uint64_t firstByte(uint32_t index);
+  /// Writes what readState() has read, to all replicas of this process.
+  Status writeState(uint32_t index, std::span<const uint8_t> bytes);
   /// SINTER_MISMATCH, naming the state, if two replicas of this process differ
   /// in one.
   Status checkEqual();
@@ -92,9 +98,11 @@ public:
     std::vector<std::vector<AlignedBlock>> inputs; // [part][input]
     std::vector<int64_t> validRows;                // [part]
   };
+  /// Of `count` replicas of the job, from `first` on.
   Result<StepData> dataOf(const BatchReader &reader, const RowOrder &order,
-                          int64_t step) const;
-  /// Runs one step on `data` and waits for it; no other may be in flight.
+                          int64_t step, uint32_t first, uint32_t count) const;
+  /// Runs one step on `data`, of this process, and waits for it; no other may
+  /// be in flight.
   Status run(const sinter_control &control, const StepData &data);
 
   /// Why the oldest step that is not finished failed, if an index was out of
@@ -109,9 +117,8 @@ public:
   /// Call beginStep() or learn() of every finder.
   void beginWatched(int64_t step);
   void learn();
-  /// The finding of the first replica that has one.
-  std::optional<std::string> finding() const;
-  bool overflows() const; // as NonFiniteFinder's
+  /// The first one of the replicas of this process.
+  std::optional<Finding> finding() const;
 
   /// An output of the step that was finished last; the same on all replicas.
   std::optional<float> scalar(const char *output) const {

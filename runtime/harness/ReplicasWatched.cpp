@@ -12,15 +12,16 @@
 using namespace sinter::rt;
 
 Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
-                                            const RowOrder &order,
-                                            int64_t step) const {
+                                            const RowOrder &order, int64_t step,
+                                            uint32_t first,
+                                            uint32_t count) const {
   StepData data;
   RowOrder part = order;
   part.parts = job_->replicas();
   part.microBatches = microBatches_;
   std::vector<int64_t> rows(static_cast<size_t>(part.partRows()));
-  for (const auto &replica : replicas_) {
-    part.part = replica->rank;
+  for (uint32_t replica = first; replica < first + count; ++replica) {
+    part.part = replica;
     for (int64_t i = 0; i < microBatches_; ++i) {
       auto &inputs = data.inputs.emplace_back();
       std::vector<void *> addresses;
@@ -92,15 +93,63 @@ void Replicas::learn() {
       replica->finder->learn();
 }
 
-bool Replicas::overflows() const {
-  return std::any_of(replicas_.begin(), replicas_.end(), [](auto &replica) {
-    return replica->finder && replica->finder->overflows();
-  });
+std::optional<Finding> Replicas::finding() const {
+  std::optional<Finding> first;
+  for (const auto &replica : replicas_) {
+    if (!replica->finder || !replica->finder->finding())
+      continue;
+    Finding finding = {*replica->finder->finding(), replica->rank,
+                       replica->finder->position(),
+                       replica->finder->overflows()};
+    if (!first || finding.isBefore(*first))
+      first = std::move(finding);
+  }
+  return first;
 }
 
-std::optional<std::string> Replicas::finding() const {
-  for (const auto &replica : replicas_)
-    if (replica->finder && replica->finder->finding())
-      return replica->finder->finding();
-  return std::nullopt;
+//===----------------------------------------------------------------------===//
+// The states before such a step
+//===----------------------------------------------------------------------===//
+
+uint64_t Replicas::firstByte(uint32_t index) {
+  const sinter_state_desc &state =
+      first().program()->program->artifact().states[index];
+  return std::min(state.tensor.sizeBytes,
+                  job_->firstReplica() * state.partBytes);
+}
+
+Status Replicas::readState(uint32_t index, std::vector<uint8_t> &bytes) {
+  Program &program = *first().program()->program;
+  const sinter_state_desc &state = program.artifact().states[index];
+  if (!state.partBytes) {
+    bytes.resize(state.tensor.sizeBytes);
+    return program.readState(index, bytes.data());
+  }
+  bytes.resize(replicas_.size() * state.partBytes);
+  for (size_t i = 0; i < replicas_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(replicas_[i]->session->program()->program->readState(
+        index, bytes.data() + i * state.partBytes));
+  // Without the zeros beyond the whole.
+  bytes.resize(std::min<uint64_t>(bytes.size(),
+                                  state.tensor.sizeBytes - firstByte(index)));
+  return {};
+}
+
+Status Replicas::writeState(uint32_t index, std::span<const uint8_t> bytes) {
+  const uint64_t partBytes =
+      first().program()->program->artifact().states[index].partBytes;
+  std::vector<uint8_t> part(partBytes);
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const uint8_t *from = bytes.data();
+    if (partBytes) {
+      const uint64_t begin = std::min<uint64_t>(bytes.size(), i * partBytes),
+                     end = std::min<uint64_t>(bytes.size(), begin + partBytes);
+      std::fill(part.begin(), part.end(), uint8_t(0));
+      std::copy(bytes.begin() + begin, bytes.begin() + end, part.begin());
+      from = part.data();
+    }
+    SINTER_RETURN_IF_ERROR(
+        replicas_[i]->session->program()->program->writeState(index, from));
+  }
+  return {};
 }

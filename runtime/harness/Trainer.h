@@ -29,8 +29,11 @@ namespace sinter::rt {
 class Trainer {
 public:
   /// `artifact` outlives this.
-  Trainer(const sinter_artifact &artifact, TrainerOptions options)
-      : artifact_(artifact), options_(std::move(options)) {}
+  /// `job` is what this run is of; null: joins one.
+  Trainer(const sinter_artifact &artifact, TrainerOptions options,
+          std::shared_ptr<Job> job = nullptr)
+      : artifact_(artifact), options_(std::move(options)),
+        job_(std::move(job)) {}
 
   /// The whole run. SINTER_INTERRUPTED after SIGTERM or SIGINT.
   Status run();
@@ -91,9 +94,27 @@ private:
   Status prepareFinder();
   Status keepStates();
   Status restoreStates();
-  Result<std::optional<std::string>> nonFiniteState();
-  Status reportNonFinite(int64_t step, const std::string &what);
+  /// The first state that has a value that is not finite.
+  struct BadState {
+    uint32_t index = 0;
+    std::string text; // "state 'w' has NaN (element 3 of 8; ...)"
+  };
+  Result<std::optional<BadState>> nonFiniteState();
+  /// What is not finite after a step.
+  struct Found {
+    std::optional<BadState> state;
+    std::optional<Finding> finding;
+  };
+  Status lookForNonFinite(int64_t step, std::string what);
+  Result<Found> findTogether(const Found &here);
+  std::string findingText(const Finding &finding) const;
+  Status reportNonFinite(int64_t step, const std::string &what,
+                         std::optional<Finding> finding);
+  Result<std::string> writeReplay(int64_t step);
   Status writeReplay(int64_t step, const std::string &path);
+  Status gatherKeptStates();
+  Status sendKeptState(uint32_t index);
+  Status receiveKeptState(uint32_t index, uint32_t rank);
   std::string rowsText(int64_t step) const;
   Status evaluateNow();
   Manifest manifest() const;
@@ -134,7 +155,7 @@ private:
   std::unique_ptr<CheckpointStore> store_;          // null without --out
   std::unique_ptr<CheckpointStore> spare_;          // null without --spare
   std::optional<BatchReader> trainData_, evalData_; // outlive their loaders
-  std::unique_ptr<Job> job_;                        // outlives the replicas
+  std::shared_ptr<Job> job_;                        // outlives the replicas
   std::unique_ptr<Replicas> replicas_;
   Session *session_ = nullptr; // the first replica's
   std::optional<EntryRunner> evalRunner_;
@@ -169,6 +190,8 @@ private:
   /// By state, the bytes before the step in flight; only if values that are not
   /// finite are located.
   std::vector<std::vector<uint8_t>> keptStates_;
+  /// Of rank 0, for a file: the whole of divided states of several processes.
+  std::vector<std::vector<uint8_t>> wholeStates_;
   std::vector<sinter_control> controls_; // of the steps that begin
   bool isFirstWatched_ = true;
   /// When the last step was begun or finished, for measureStep().

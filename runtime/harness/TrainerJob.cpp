@@ -20,17 +20,14 @@ using namespace sinter::rt;
 
 /// Joins the job, and leaves to rank 0 what one process does for all.
 Status Trainer::joinJob() {
-  Result<std::unique_ptr<Job>> job = Job::join(artifact_, options_);
-  if (!job.ok())
-    return job.status();
-  job_ = std::move(*job);
+  if (!job_) {
+    Result<std::unique_ptr<Job>> job = Job::join(artifact_, options_);
+    if (!job.ok())
+      return job.status();
+    job_ = std::move(*job);
+  }
   if (!job_->spansProcesses())
     return {};
-  if (options_.verifyResume || options_.locatesNonfinite)
-    return Status::invalid(std::string(options_.verifyResume
-                                           ? "--verify-resume"
-                                           : "--check-nonfinite=step and =op") +
-                           ": cannot be combined with several processes yet");
   Result<int32_t> threads = job_->ownThreads();
   if (!threads.ok())
     return threads.status();

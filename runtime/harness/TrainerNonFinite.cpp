@@ -7,11 +7,13 @@
 // before the step. If --check-nonfinite is given, the states before each step
 // are kept. =op checks every command; =step checks the loss and all states
 // after the step, and runs the step that went wrong again, command by command.
-// Both write the step to a file.
+// Both write the step to a file (TrainerReplay.cpp). Several processes tell
+// each other after every step what they have found, and do and say the same.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/DividedStates.h"
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Trainer.h"
 
@@ -19,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 using namespace sinter::rt;
 
@@ -28,29 +31,21 @@ Status Trainer::prepareFinder() {
   if (options_.injection && !options_.locatesNonfinite)
     return Status::invalid("--inject-nonfinite needs --check-nonfinite=step or "
                            "=op");
-  // It keeps the states before each step, those of one replica for all.
-  if (options_.locatesNonfinite && session_->states().hasDivided())
-    return Status::invalid("--check-nonfinite=step and =op: cannot be combined "
-                           "with divided states (compiled with --shard) yet");
   return options_.locatesNonfinite ? replicas_->makeFinders(options_.injection)
                                    : Status();
 }
 
-/// Keeps the states before the step that begins, and decides whether its
-/// commands are watched. Those of the first one are, to learn what is the
-/// model's own.
+/// Keeps the states before the step that begins, of divided ones what this
+/// process holds, and decides whether the step's commands are watched. Those of
+/// the first one are, to learn what is the model's own.
 Status Trainer::keepStates() {
   if (!options_.locatesNonfinite)
     return {};
-  Program &program = *session_->program()->program;
-  const sinter_artifact &artifact = program.artifact();
+  const sinter_artifact &artifact = session_->program()->program->artifact();
   keptStates_.resize(artifact.numStates);
-  for (uint32_t i = 0; i < artifact.numStates; ++i) {
-    if (isRounded(artifact.states[i]))
-      continue;
-    keptStates_[i].resize(artifact.states[i].tensor.sizeBytes);
-    SINTER_RETURN_IF_ERROR(program.readState(i, keptStates_[i].data()));
-  }
+  for (uint32_t i = 0; i < artifact.numStates; ++i)
+    if (!isRefreshed(artifact, i))
+      SINTER_RETURN_IF_ERROR(replicas_->readState(i, keptStates_[i]));
   // The finder also makes an injected value.
   replicas_->setWatching(
       options_.checkNonfinite == NonFinite::Op || isFirstWatched_ ||
@@ -60,36 +55,41 @@ Status Trainer::keepStates() {
 }
 
 Status Trainer::restoreStates() {
-  Program &program = *session_->program()->program;
+  const sinter_artifact &artifact = session_->program()->program->artifact();
   for (uint32_t i = 0; i < keptStates_.size(); ++i)
-    if (!isRounded(program.artifact().states[i]))
-      SINTER_RETURN_IF_ERROR(program.writeState(i, keptStates_[i].data()));
-  return replicas_->spreadStates();
+    if (!isRefreshed(artifact, i))
+      SINTER_RETURN_IF_ERROR(replicas_->writeState(i, keptStates_[i]));
+  return {};
 }
 
-/// "state 'w' has NaN (element 3 of 8; ..)".
-Result<std::optional<std::string>> Trainer::nonFiniteState() {
-  Program &program = *session_->program()->program;
-  const sinter_artifact &artifact = program.artifact();
+/// Of divided states, looks at what this process holds.
+Result<std::optional<Trainer::BadState>> Trainer::nonFiniteState() {
+  const sinter_artifact &artifact = session_->program()->program->artifact();
   std::vector<uint8_t> bytes;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
     if (!isFloatType(tensor.dtype) || isRounded(artifact.states[i]))
       continue;
-    bytes.resize(tensor.sizeBytes);
-    SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
+    SINTER_RETURN_IF_ERROR(replicas_->readState(i, bytes));
     FloatSummary now = summarize(tensor.dtype, bytes.data(), bytes.size());
     // Values that were there before, as in a mask, are not an error.
     if ((now.kinds &
          ~summarize(tensor.dtype, keptStates_[i].data(), bytes.size()).kinds) ==
         0)
       continue;
-    return std::optional<std::string>(
-        "state '" + session_->states().name(i) + "' has " +
-        kindText(now.kinds) + " (element " + std::to_string(now.firstBad) +
-        " of " + std::to_string(now.count) + "; " + rangeText(now) + ")");
+    const uint64_t size = elementBytes(static_cast<sinter_dtype>(tensor.dtype));
+    return std::optional(BadState{
+        i, "state '" + session_->states().name(i) + "' has " +
+               kindText(now.kinds) + " (element " +
+               std::to_string(replicas_->firstByte(i) / size + now.firstBad) +
+               " of " + std::to_string(tensor.sizeBytes / size) + "; " +
+               rangeText(now) +
+               (bytes.size() < tensor.sizeBytes
+                    ? " in the part of rank " + std::to_string(job_->rank())
+                    : "") +
+               ")"});
   }
-  return std::optional<std::string>();
+  return std::optional<BadState>();
 }
 
 std::string Trainer::rowsText(int64_t step) const {
@@ -114,32 +114,113 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
   if (!isLossFinite)
     what = "the loss of step " + std::to_string(step + 1) +
            " is not a finite number (" + rowsText(step) + ")";
-  if (options_.locatesNonfinite) {
-    if (what.empty()) {
-      Result<std::optional<std::string>> state = nonFiniteState();
-      if (!state.ok())
-        return state.status();
-      if (*state)
-        what = "after step " + std::to_string(step + 1) + " " + **state;
-    }
-    if (!what.empty())
-      return reportNonFinite(step, what);
-    if (isFirstWatched_ && !replicas_->overflows())
-      replicas_->learn();
-    else if (options_.checkNonfinite == NonFinite::Op && replicas_->finding())
-      return reportNonFinite(step, "step " + std::to_string(step + 1) +
-                                       " has values that are not finite (" +
-                                       rowsText(step) + ")");
-    isFirstWatched_ = false;
-    if (options_.injection && options_.injection->step == step)
-      progress_->warn("warning: --inject-nonfinite: the value of step " +
-                      std::to_string(step + 1) +
-                      " was not found: no command read it, and the loss and "
-                      "all states are finite");
-    return {};
-  }
+  if (options_.locatesNonfinite)
+    return lookForNonFinite(step, std::move(what));
   return what.empty() ? Status() : blameLoss(step, what);
 }
+
+/// After step `step`, whose loss is not finite if `what` says so.
+Status Trainer::lookForNonFinite(int64_t step, std::string what) {
+  Found here;
+  here.finding = replicas_->finding();
+  if (what.empty()) {
+    Result<std::optional<BadState>> state = nonFiniteState();
+    if (!state.ok())
+      return state.status();
+    here.state = std::move(*state);
+  }
+  Result<Found> found = findTogether(here);
+  if (!found.ok())
+    return found.status();
+  if (found->state)
+    what = "after step " + std::to_string(step + 1) + " " + found->state->text;
+  const std::optional<Finding> &finding = found->finding;
+  if (!what.empty())
+    return reportNonFinite(step, what, finding);
+  if (isFirstWatched_ && !(finding && finding->overflows))
+    replicas_->learn();
+  else if (options_.checkNonfinite == NonFinite::Op && finding)
+    return reportNonFinite(step,
+                           "step " + std::to_string(step + 1) +
+                               " has values that are not finite (" +
+                               rowsText(step) + ")",
+                           finding);
+  isFirstWatched_ = false;
+  if (options_.injection && options_.injection->step == step &&
+      job_->isLeader())
+    progress_->warn("warning: --inject-nonfinite: the value of step " +
+                    std::to_string(step + 1) +
+                    " was not found: no command read it, and the loss and "
+                    "all states are finite");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// What several processes have found
+//===----------------------------------------------------------------------===//
+
+using Json = nlohmann::json;
+
+static std::string textOf(const Json &object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Of all processes: the first state, and the finding that is nearest to the
+/// cause.
+Result<Trainer::Found> Trainer::findTogether(const Found &here) {
+  if (!job_->spansProcesses())
+    return here;
+  Json own = Json::object();
+  if (here.state)
+    own["state"] = {here.state->index, here.state->text};
+  if (const std::optional<Finding> &finding = here.finding)
+    own["finding"] = {finding->text, finding->replica, finding->position,
+                      finding->overflows};
+  auto findingOf = [](const Json &of) {
+    const Json &values = of["finding"];
+    return Finding{values.at(0).get<std::string>(), values.at(1), values.at(2),
+                   values.at(3)};
+  };
+  Result<std::string> text =
+      job_->combine(textOf(own), [&](const std::vector<std::string> &texts) {
+        Json all = Json::object();
+        for (const std::string &one : texts) {
+          const Json of = Json::parse(one);
+          if (of.contains("state") && (!all.contains("state") ||
+                                       of["state"].at(0) < all["state"].at(0)))
+            all["state"] = of["state"];
+          if (of.contains("finding") &&
+              (!all.contains("finding") ||
+               findingOf(of).isBefore(findingOf(all))))
+            all["finding"] = of["finding"];
+        }
+        return textOf(all);
+      });
+  if (!text.ok())
+    return text.status();
+  const Json all = Json::parse(*text);
+  Found found;
+  if (all.contains("state"))
+    found.state = BadState{all["state"].at(0), all["state"].at(1)};
+  if (all.contains("finding"))
+    found.finding = findingOf(all);
+  return found;
+}
+
+/// "replica 3 of rank 1: '/0/Gemm' made NaN ...".
+std::string Trainer::findingText(const Finding &finding) const {
+  if (job_->replicas() == 1)
+    return finding.text;
+  std::string text = "replica " + std::to_string(finding.replica);
+  if (job_->spansProcesses())
+    text +=
+        " of rank " + std::to_string(finding.replica / job_->localReplicas());
+  return text + ": " + finding.text;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
 
 /// Whether a step changes states before its loss is known: the running
 /// statistics of micro-batches.
@@ -189,76 +270,34 @@ Status Trainer::blameLoss(int64_t step, std::string what) {
   return Status::failed(what + savedText() + advice);
 }
 
-Status Trainer::reportNonFinite(int64_t step, const std::string &what) {
-  std::string replay =
-      (options_.out.empty() ? std::string(".") : options_.out) +
-      "/nonfinite-step-" + std::to_string(step + 1) + ".safetensors";
-  const Status written = writeReplay(step, replay);
-  std::optional<std::string> finding = replicas_->finding();
+/// Ends the run after step `step`, in which `what` was found. Without a
+/// `finding`, runs the step again to get one.
+Status Trainer::reportNonFinite(int64_t step, const std::string &what,
+                                std::optional<Finding> finding) {
+  // Others wait while rank 0 writes the file.
+  job_->setStep(step, /*isTraining=*/false);
+  Result<std::string> advice = writeReplay(step);
+  if (!advice.ok())
+    return advice.status();
   if (!finding) {
     SINTER_RETURN_IF_ERROR(restoreStates());
-    Result<Replicas::StepData> data =
-        replicas_->dataOf(*trainData_, order_, step);
+    Result<Replicas::StepData> data = replicas_->dataOf(
+        *trainData_, order_, step, job_->firstReplica(), job_->localReplicas());
     if (!data.ok())
       return data.status();
     replicas_->setWatching(true);
     replicas_->beginWatched(step);
+    job_->setStep(step, /*isTraining=*/true);
     SINTER_RETURN_IF_ERROR(replicas_->run(control(step), *data));
-    finding = replicas_->finding();
+    job_->setStep(step, /*isTraining=*/false);
+    Result<Found> found = findTogether({{}, replicas_->finding()});
+    if (!found.ok())
+      return found.status();
+    finding = std::move(found->finding);
   }
-  return Status::failed(
-      what + ": " +
-      (finding ? *finding : "no command made it, it existed before") +
-      (written.ok()
-           ? "; sinter-run MODEL --replay=" + replay + " runs the step op by op"
-           : "; the step was not written: " + written.message()));
-}
-
-/// Writes the states before the step, its data and its control values, as
-/// safetensors.
-Status Trainer::writeReplay(int64_t step, const std::string &path) {
-  const sinter_artifact &artifact = session_->program()->program->artifact();
-  Result<Replicas::StepData> data =
-      replicas_->dataOf(*trainData_, order_, step);
-  if (!data.ok())
-    return data.status();
-  std::vector<NamedTensor> tensors;
-  for (uint32_t i = 0; i < artifact.numStates; ++i) {
-    if (isRounded(artifact.states[i]))
-      continue;
-    const sinter_tensor_desc &tensor = artifact.states[i].tensor;
-    tensors.push_back({"state/" + session_->states().name(i),
-                       static_cast<sinter_dtype>(tensor.dtype),
-                       {tensor.dims, tensor.rank},
-                       keptStates_[i]});
-  }
-  for (size_t part = 0; part < data->inputs.size(); ++part)
-    for (size_t i = 0; i < data->inputs[part].size(); ++i) {
-      const sinter_tensor_desc &tensor = trainData_->inputs()[i];
-      tensors.push_back(
-          {SINTER_REPLAY_INPUT + std::to_string(part) + "/" + tensor.name,
-           static_cast<sinter_dtype>(tensor.dtype),
-           {tensor.dims, tensor.rank},
-           {data->inputs[part][i].data(), tensor.sizeBytes}});
-    }
-  const sinter_control values = control(step);
-  auto scalar = [&](const std::string &name, sinter_dtype dtype,
-                    const void *address) {
-    tensors.push_back(
-        {name,
-         dtype,
-         {},
-         {static_cast<const uint8_t *>(address), elementBytes(dtype)}});
-  };
-  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_LR, SINTER_F32, &values.lr);
-  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_WEIGHT_DECAY, SINTER_F32,
-         &values.weightDecay);
-  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_CLIP_NORM, SINTER_F32,
-         &values.clipNorm);
-  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_STEP, SINTER_I64, &values.step);
-  scalar(SINTER_REPLAY_CONTROL SINTER_CONTROL_SEED, SINTER_I64, &values.seed);
-  for (size_t part = 0; part < data->validRows.size(); ++part)
-    scalar(SINTER_REPLAY_VALID_ROWS + std::to_string(part), SINTER_I64,
-           &data->validRows[part]);
-  return writeSafetensors(path, tensors);
+  job_->endTogether();
+  return Status::failed(what + ": " +
+                        (finding ? findingText(*finding)
+                                 : "no command made it, it existed before") +
+                        "; " + *advice);
 }

@@ -120,11 +120,10 @@ Status SafetensorsFile::read(const Entry &entry, std::span<uint8_t> out) const {
 }
 
 Result<std::vector<std::string>>
-sinter::rt::differentTensors(const SafetensorsFile &a,
-                             const SafetensorsFile &b) {
+sinter::rt::differentTensors(const TensorFile &a, const TensorFile &b) {
   std::vector<std::string> different;
-  for (const SafetensorsFile::Entry &entry : a.entries()) {
-    const SafetensorsFile::Entry *other = b.find(entry.name);
+  for (const TensorFile::Entry &entry : a.entries()) {
+    const TensorFile::Entry *other = b.find(entry.name);
     if (!other || other->dtype != entry.dtype || other->dims != entry.dims) {
       different.push_back(entry.name);
       continue;
@@ -135,7 +134,7 @@ sinter::rt::differentTensors(const SafetensorsFile &a,
     if (bytes != others)
       different.push_back(entry.name);
   }
-  for (const SafetensorsFile::Entry &entry : b.entries())
+  for (const TensorFile::Entry &entry : b.entries())
     if (!a.find(entry.name))
       different.push_back(entry.name);
   return different;

@@ -55,8 +55,8 @@ private:
 
 /// The names of the tensors that differ in dtype, shape or bytes, or that only
 /// one of the files has. Reads both.
-Result<std::vector<std::string>> differentTensors(const SafetensorsFile &a,
-                                                  const SafetensorsFile &b);
+Result<std::vector<std::string>> differentTensors(const TensorFile &a,
+                                                  const TensorFile &b);
 
 } // namespace sinter::rt
 

@@ -77,6 +77,73 @@ TEST_CASE("meeting: all get what each has put", "[meeting]") {
   }));
 }
 
+TEST_CASE("meeting: rank 0 combines what each has put", "[meeting]") {
+  checkAllOk(meet(5, [](Meeting &meeting) -> Status {
+    for (int round = 0; round < 20; ++round) {
+      Result<std::string> all =
+          meeting.combine("round " + std::to_string(round),
+                          std::string(1, char('a' + meeting.rank())),
+                          [&](const std::vector<std::string> &texts) {
+                            std::string text = std::to_string(meeting.rank());
+                            for (const std::string &one : texts)
+                              text += one;
+                            return text;
+                          });
+      SINTER_RETURN_IF_ERROR(all.status());
+      if (*all != "0abcde")
+        return Status::failed("another value: " + *all);
+    }
+    return {};
+  }));
+}
+
+TEST_CASE("meeting: a name is free again after its readers", "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    for (int round = 0; round < 20; ++round) {
+      const std::string value = std::to_string(round);
+      if (meeting.rank() == 1)
+        SINTER_RETURN_IF_ERROR(meeting.put("one reader", value, 1));
+      if (meeting.rank() == 2) {
+        Result<std::string> got = meeting.get("one reader");
+        SINTER_RETURN_IF_ERROR(got.status());
+        if (*got != value)
+          return Status::failed("another value: " + *got);
+      }
+      SINTER_RETURN_IF_ERROR(meeting.gather("next " + value, "").status());
+    }
+    return {};
+  }));
+}
+
+TEST_CASE("meeting: each run has names and permissions of its own",
+          "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    for (int64_t run = 0; run < 20; ++run) {
+      SINTER_RETURN_IF_ERROR(meeting.beginRun());
+      const std::string value = std::to_string(run);
+      if (meeting.rank() == 0) {
+        SINTER_RETURN_IF_ERROR(meeting.put("value", value));
+        SINTER_RETURN_IF_ERROR(meeting.allow({5}));
+        SINTER_RETURN_IF_ERROR(meeting.allow({10, Order::Stop}));
+      } else {
+        Result<Permission> permission = meeting.awaitPermission(0);
+        SINTER_RETURN_IF_ERROR(permission.status());
+        if (permission->step != 5)
+          return Status::failed("the permission of another run");
+      }
+      // Not rank 2, so that the value is still there.
+      if (meeting.rank() == 1) {
+        Result<std::string> got = meeting.get("value");
+        SINTER_RETURN_IF_ERROR(got.status());
+        if (*got != value)
+          return Status::failed("the value of another run");
+      }
+      SINTER_RETURN_IF_ERROR(meeting.gather("end", "").status());
+    }
+    return {};
+  }));
+}
+
 TEST_CASE("meeting: steps begin when rank 0 allows it", "[meeting]") {
   std::atomic<int64_t> allowed{0};
   std::vector<int64_t> saves(3, -1), stops(3, -1);

@@ -10,6 +10,9 @@ processes.py equal TRAINER FOLDER OTHER -- OPTIONS...
 processes.py moves TRAINER FOLDER STEPS LEG,LEG... -- OPTIONS...
     each leg, "WORLD" or "WORLD:TRAINER", resumes the one before for STEPS steps in WORLD processes;
     the last one must end with the bytes of one run in one process.
+processes.py blame TRAINER FOLDER WORLDS [OTHER] -- OPTIONS...
+    a run with --check-nonfinite fails in one process (of OTHER, if it is given) and in each of
+    WORLDS processes; all say the same, but for the rank, and write the same file to replay.
 processes.py alter TRAINER FOLDER NAME -- OPTIONS...
     changes a bit of state NAME in the memory of rank 1 of two processes, which train with --lr=0.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
@@ -34,6 +37,7 @@ import filecmp
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -164,6 +168,45 @@ def equal(trainer, folder, other, options):
     check(filecmp.cmp(one + ".json", two + ".json", shallow=False), "another log")
     check(sameState(one, two), "another checkpoint")
     print("both trainers: the same bytes")
+
+
+def blamed(text, folder):
+    """What an error says about values that are not finite, without what depends on the number of
+    processes."""
+    lines = [line for line in text.splitlines() if line.startswith("error: ")]
+    check(len(lines) == 1, f"not one error: {text}")
+    line = lines[0].replace(folder, "OUT")
+    line, replay, _ = line.partition(" runs the step op by op")
+    check(replay, f"no file to replay: {line}")
+    line = re.sub(r"(replica \d+) of rank \d+:", r"\1:", line)
+    # Of a divided state, a process sees its part.
+    return re.sub(r"(state '[^']*' has \S+ \(element \d+ of \d+); [^)]*", r"\1", line)
+
+
+def replays(folder):
+    return [os.path.join(folder, name) for name in os.listdir(folder)
+            if name.startswith("nonfinite-step-")]
+
+
+def blame(trainer, folder, worlds, other, options):
+    one = os.path.join(folder, "blamed")
+    shutil.rmtree(one, ignore_errors=True)
+    run = subprocess.run([other or trainer, *options, "--quiet", "--out=" + one],
+                         stderr=subprocess.PIPE, text=True)
+    check(run.returncode == 1, f"one process: {run}")
+    expected = blamed(run.stderr, one)
+    for world in map(int, worlds.split(",")):
+        many = os.path.join(folder, f"blamed{world}")
+        shutil.rmtree(many, ignore_errors=True)
+        results = finish(start(trainer, world, [*options, "--quiet", "--out=" + many]))
+        for code, text in results:
+            check(code == 1, f"{world} processes: {results}")
+            found = blamed(text, many)
+            check(found == expected, f"{world} processes: {found}\none process: {expected}")
+        check(len(replays(many)) == 1 and
+              filecmp.cmp(replays(one)[0], replays(many)[0], shallow=False),
+              f"{world} processes: another file to replay")
+        print(f"{world} processes: {results[0][1]}", end="")
 
 
 def moves(trainer, folder, steps, legs, options):
@@ -425,6 +468,9 @@ def main():
     if command == "equal":
         folder, other = rest[:split]
         return equal(trainer, folder, other, rest[split + 1:])
+    if command == "blame":
+        folder, worlds, *other = rest[:split]
+        return blame(trainer, folder, worlds, other[0] if other else None, rest[split + 1:])
     if command == "alter":
         folder, name = rest[:split]
         return alter(trainer, folder, name, rest[split + 1:])
