@@ -38,10 +38,13 @@ public:
 
   /// The errno of the system call that failed; 0 where no call did.
   int systemError() const { return systemError_; }
+  /// Whether this replica failed only because another one did, which knows why.
+  bool isAboutOthers() const { return isAboutOthers_; }
   /// The same failure with another code or message.
   Status as(sinter_status code, std::string message) const {
     Status other(code, std::move(message));
     other.systemError_ = systemError_;
+    other.isAboutOthers_ = isAboutOthers_;
     return other;
   }
   static Status ofSystem(sinter_status code, std::string message, int error) {
@@ -49,10 +52,16 @@ public:
     status.systemError_ = error;
     return status;
   }
+  static Status aboutOthers(sinter_status code, std::string message) {
+    Status status(code, std::move(message));
+    status.isAboutOthers_ = true;
+    return status;
+  }
 
 private:
   sinter_status code_ = SINTER_OK;
   int systemError_ = 0;
+  bool isAboutOthers_ = false;
   std::string message_;
 };
 

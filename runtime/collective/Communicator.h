@@ -16,13 +16,19 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace sinter::rt {
 
 class Stream;
 
-/// In the errors of replicas that fail only because another one did.
-inline constexpr const char *leftGroupText = "has left its group";
+/// The error of those that need `who`, a replica or a process that has left.
+inline Status leftGroup(const std::string &who, const std::string &why = "") {
+  return Status::aboutOthers(SINTER_FAILED, who + " has left its group" + why);
+}
+inline Status leftGroup(uint32_t replica) {
+  return leftGroup("replica " + std::to_string(replica));
+}
 
 /// What one COLLECTIVE does with arrays of one dtype, as one message.
 struct Collective {
@@ -70,8 +76,8 @@ public:
   }
 
   /// Aborts the group for good, from any thread: calls in flight end soon, and
-  /// calls fail with leftGroupText, for this replica and for those that wait
-  /// for it. Does not wait.
+  /// calls fail with leftGroup(), for this replica and for those that wait for
+  /// it. Does not wait.
   virtual void abort() = 0;
 
 protected:

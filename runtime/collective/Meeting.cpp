@@ -8,6 +8,7 @@
 
 #include "runtime/base/BlockSignals.h"
 
+#include <cerrno>
 #include <chrono>
 #include <poll.h>
 #include <system_error>
@@ -27,8 +28,11 @@ Result<std::unique_ptr<Meeting>> Meeting::join(const Ranks &ranks,
     Result<std::unique_ptr<MeetingServer>> started =
         MeetingServer::start(ranks.leaderHost, ranks.leaderPort, server);
     if (!started.ok())
-      return Status::failed("rank 0 cannot meet the others: " +
-                            started.status().message());
+      return Status::failed(
+          "rank 0 cannot meet the others: " + started.status().message() +
+          (started.status().systemError() == EADDRINUSE
+               ? "; --leader=HOST:PORT, of all processes, sets another port"
+               : ""));
     meeting->server_ = std::move(*started);
   }
   SINTER_RETURN_IF_ERROR(meeting->connect());

@@ -70,10 +70,6 @@ constexpr Launcher launchers[] = {
      true},
 };
 
-/// Ports that follow from a job's identity, outside the range from which Linux
-/// takes ports for outgoing connections.
-constexpr uint16_t firstPort = 20000, numPorts = 12000;
-
 struct Number {
   std::string name; // of the variable or flag
   int64_t value;
@@ -227,8 +223,7 @@ private:
     if (ranks.leaderHost.empty() && launcher_)
       ranks.leaderHost = launcher_->leader(environment_, ranks.world);
     if (!ranks.leaderPort && launcher_ && !ranks.job.empty())
-      ranks.leaderPort =
-          static_cast<uint16_t>(firstPort + hash64(ranks.job) % numPorts);
+      ranks.leaderPort = portOfJob(ranks.job);
     if (ranks.leaderHost.empty() || !ranks.leaderPort)
       return Status::invalid(
           ranks.source + ": where rank 0 listens is not known: " +
@@ -244,6 +239,11 @@ private:
 };
 
 } // namespace
+
+uint16_t sinter::rt::portOfJob(const std::string &job) {
+  constexpr uint16_t first = 20000, count = 12000;
+  return static_cast<uint16_t>(first + hash64(job) % count);
+}
 
 std::string sinter::rt::firstHostOf(const std::string &list) {
   const size_t bracket = list.find_first_of("[,");

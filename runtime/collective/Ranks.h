@@ -50,6 +50,10 @@ using Environment = std::function<const char *(const char *name)>;
 /// line is one process, whatever launcher has started it.
 Result<Ranks> findRanks(const RankFlags &flags, const Environment &environment);
 
+/// A port that follows from a job's identity, outside the range from which
+/// Linux takes ports for outgoing connections.
+uint16_t portOfJob(const std::string &job);
+
 /// The first host of Slurm's compressed list: "n01" of "n[01-04,07],x1".
 std::string firstHostOf(const std::string &list);
 

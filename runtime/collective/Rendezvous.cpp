@@ -75,8 +75,7 @@ Result<std::shared_ptr<Rendezvous>> Rendezvous::join(const sinter_rank &rank) {
 
 Status Rendezvous::meet(uint32_t rank, const void *what, int64_t timeoutMs) {
   std::unique_lock lock(mutex_);
-  if (!broken_.empty())
-    return Status::failed(broken_);
+  SINTER_RETURN_IF_ERROR(broken_);
   shown_[rank] = what;
   const uint64_t meeting = meetings_;
   if (++arrived_ == shown_.size()) {
@@ -86,20 +85,19 @@ Status Rendezvous::meet(uint32_t rank, const void *what, int64_t timeoutMs) {
     return {};
   }
   bool over =
-      changed_.wait_for(lock, std::chrono::milliseconds(timeoutMs), [&] {
-        return meetings_ != meeting || !broken_.empty();
-      });
-  if (!over && broken_.empty()) {
-    broken_ = "a replica did not reach a collective within " +
-              std::to_string(timeoutMs / 1000) + " s";
+      changed_.wait_for(lock, std::chrono::milliseconds(timeoutMs),
+                        [&] { return meetings_ != meeting || !broken_.ok(); });
+  if (!over && broken_.ok()) {
+    broken_ = Status::failed("a replica did not reach a collective within " +
+                             std::to_string(timeoutMs / 1000) + " s");
     changed_.notify_all();
   }
-  return meetings_ != meeting ? Status() : Status::failed(broken_);
+  return meetings_ != meeting ? Status() : broken_;
 }
 
 void Rendezvous::leave(uint32_t rank) {
   std::lock_guard lock(mutex_);
-  if (broken_.empty())
-    broken_ = "replica " + std::to_string(rank) + " " + leftGroupText;
+  if (broken_.ok())
+    broken_ = leftGroup(rank);
   changed_.notify_all();
 }

@@ -51,7 +51,7 @@ private:
   std::vector<bool> joined_;
   uint32_t arrived_ = 0;
   uint64_t meetings_ = 0;
-  std::string broken_; // why meetings fail; empty: they do not
+  Status broken_; // why meetings fail
 };
 
 } // namespace sinter::rt

@@ -404,11 +404,12 @@ std::string Executor::describe(const Place &place) const {
 Status Executor::named(const Place &place, const Status &status) const {
   if (status.code() != SINTER_DEVICE_FAILED || !place.device->hasGraphs())
     return status;
-  return {status.code(), describe(place) + ": " + status.message()};
+  return status.as(status.code(), describe(place) + ": " + status.message());
 }
 
 Status Executor::named(uint32_t step, const Status &status) const {
   const std::string label = entry_->commands[step].label;
-  return {status.code(),
-          label.empty() ? status.message() : label + ": " + status.message()};
+  return label.empty()
+             ? status
+             : status.as(status.code(), label + ": " + status.message());
 }

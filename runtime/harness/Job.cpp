@@ -7,7 +7,6 @@
 #include "runtime/harness/Job.h"
 
 #include "runtime/base/ThreadPool.h"
-#include "runtime/collective/Communicator.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Replicas.h"
 #include "runtime/harness/Signals.h"
@@ -207,12 +206,10 @@ Status Job::conclude(Status status, const std::string &where) {
       endsTogether_)
     return status;
   const std::string self = "rank " + std::to_string(rank());
-  const bool isAboutOthers =
-      status.message().find(leftGroupText) != std::string::npos;
   // The connection of a sum may break before the meeting knows why.
   constexpr int64_t patienceMs = 5000;
-  const Status ended =
-      isAboutOthers ? meeting_->awaitEnd(patienceMs) : meeting_->status();
+  const Status ended = status.isAboutOthers() ? meeting_->awaitEnd(patienceMs)
+                                              : meeting_->status();
   if (ended.ok()) {
     meeting_->fail(status.message());
     return status.as(status.code(), self + ": " + status.message());
@@ -221,7 +218,7 @@ Status Job::conclude(Status status, const std::string &where) {
   // and size at the end.
   std::string text = ended.message() + "; " + self + " stops in " + where;
   if (const size_t colon = status.message().find(": ");
-      isAboutOthers && colon != std::string::npos)
+      status.isAboutOthers() && colon != std::string::npos)
     text += ", in the sum of " + status.message().substr(0, colon) +
             status.message().substr(std::min(
                 status.message().rfind(", message "), status.message().size()));

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/collective/Ranks.h"
 #include "runtime/collective/Wire.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
@@ -155,17 +156,20 @@ private:
     return {};
   }
 
-  /// A port that is free here, on the leader's host as far as that is here.
-  Result<std::string> leaderAddress() const {
+  /// On this host, a port that is free. What is free on another one is not
+  /// known, so each start takes another port, and none that connections get.
+  Result<std::string> leaderAddress() {
     if (!options_.leader.empty())
       return options_.leader;
-    const bool isHere = hosts_.front().empty();
-    Result<Listener> listener =
-        Listener::open(isHere ? "127.0.0.1" : "0.0.0.0", 0);
+    const std::string &host = hosts_.front();
+    if (!host.empty())
+      return host + ":" +
+             std::to_string(
+                 portOfJob(token_ + "/" + std::to_string(++starts_)));
+    Result<Listener> listener = Listener::open("127.0.0.1", 0);
     if (!listener.ok())
       return listener.status();
-    return (isHere ? "127.0.0.1" : hosts_.front()) + ":" +
-           std::to_string(listener->port());
+    return "127.0.0.1:" + std::to_string(listener->port());
   }
 
   /// What one process is started with.
@@ -337,6 +341,7 @@ private:
   std::vector<std::string> hosts_; // by rank; "": here
   std::vector<Child> children_;
   std::string token_;
+  uint64_t starts_ = 0; // of all processes
   bool isRestart_ = false, canRestart_ = false;
   bool isAskedToEnd_ = false; // by SIGUSR1, which saves and ends
 };

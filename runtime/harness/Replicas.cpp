@@ -8,7 +8,6 @@
 
 #include "runtime/base/BlockSignals.h"
 #include "runtime/base/Hash.h"
-#include "runtime/collective/Communicator.h"
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
@@ -134,11 +133,9 @@ Status Replicas::onAll(const Task &task) {
     const Status &status = replica->status;
     if (status.ok())
       continue;
-    bool isAboutOthers =
-        status.message().find(leftGroupText) != std::string::npos;
-    if (!worst || !isAboutOthers)
+    if (!worst || !status.isAboutOthers())
       worst = &status;
-    if (!isAboutOthers)
+    if (!status.isAboutOthers())
       break;
   }
   return worst ? *worst : Status();

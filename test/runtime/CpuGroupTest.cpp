@@ -164,6 +164,30 @@ TEST_CASE("cpu group: replicas that call different collectives are told",
   CHECK(status.message() == "replicas 0 and 1 called different collectives");
 }
 
+TEST_CASE("cpu group: those that wait for a replica that left are told",
+          "[cpu-group]") {
+  Stream stream;
+  for (Layout layout : layouts) {
+    if (layout.count == 1)
+      continue; // ThreadExchange cannot be aborted
+    CAPTURE(layout.processes, layout.count);
+    const CollectiveArrays arrays(SINTER_ALL_REDUCE, SINTER_F32,
+                                  layout.replicas(), {8});
+    const Status status = onProcesses(layout, [&](Communicator &group) {
+      if (group.rank() % layout.count == 1)
+        return Status();
+      const Status begun =
+          group.run(stream, arrays.what(), arrays.buffers(group.rank()));
+      return begun.ok() ? group.await(1) : begun;
+    });
+    CHECK(status.isAboutOthers());
+    CHECK(
+        status.message() ==
+        "replica 1 has left its group" +
+            std::string(layout.processes > 1 ? ", message 1 of 32 bytes" : ""));
+  }
+}
+
 TEST_CASE("cpu group: a program sums parts and gathers them", "[cpu-group]") {
   // y = the sum of x, by a reduce_scatter and an all_gather of 4 replicas.
   int64_t dims[] = {8};
@@ -207,8 +231,8 @@ TEST_CASE("cpu group: a program sums parts and gathers them", "[cpu-group]") {
   sinter_rank group = {};
   group.replicas = 4;
   nameLocalGroup(group.group);
-  auto run = [&](uint32_t replica, bool joins,
-                 std::vector<float> &result) -> Status {
+  auto run = [&](uint32_t replica, bool joins, std::vector<float> &result,
+                 int times = 3) -> Status {
     auto device = cpu::createCpuDevice(1);
     SINTER_RETURN_IF_ERROR(device.status());
     auto program = Program::create(artifact, std::move(*device));
@@ -220,7 +244,7 @@ TEST_CASE("cpu group: a program sums parts and gathers them", "[cpu-group]") {
     const std::vector<float> mine = test::someValues(8, replica);
     const void *inputs[] = {mine.data()};
     void *outputs[] = {result.data()};
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < times; ++i)
       SINTER_RETURN_IF_ERROR((*program)->run("main", nullptr, inputs, outputs));
     (*program)->leave();
     return {};
@@ -245,4 +269,20 @@ TEST_CASE("cpu group: a program sums parts and gathers them", "[cpu-group]") {
   CHECK(run(0, false, results[0]).message() ==
         "node: is a collective of replicas, but this program has not joined a "
         "group of replicas");
+
+  // Replica 3 leaves when it has joined.
+  nameLocalGroup(group.group);
+  threads.clear();
+  for (uint32_t r = 0; r < 4; ++r)
+    threads.emplace_back(
+        [&, r] { status[r] = run(r, true, results[r], r == 3 ? 0 : 3); });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(status[3].ok());
+  for (uint32_t r = 0; r < 3; ++r) {
+    CAPTURE(r, status[r].message());
+    CHECK(status[r].isAboutOthers());
+    CHECK(status[r].message().starts_with("node: replica "));
+    CHECK(status[r].message().ends_with(" has left its group"));
+  }
 }

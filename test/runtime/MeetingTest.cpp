@@ -411,7 +411,11 @@ TEST_CASE("meeting: a port that is in use", "[meeting]") {
   REQUIRE(listener.ok());
   Status status = Meeting::join(rankOf(0, 2, listener->port()), {}).status();
   CHECK(status.code() == SINTER_FAILED);
-  CHECK(status.message().find("Address already in use") != std::string::npos);
+  CHECK(status.message() ==
+        "rank 0 cannot meet the others: listening on 127.0.0.1:" +
+            std::to_string(listener->port()) +
+            ": Address already in use; --leader=HOST:PORT, of all processes, "
+            "sets another port");
 }
 
 TEST_CASE("meeting: a connection that sends no valid message is closed",

@@ -238,7 +238,7 @@ private:
 
   /// Where another process has left: in which message.
   Status withMessage(const Status &status, const Collective &what) const {
-    if (status.message().find(leftGroupText) == std::string::npos)
+    if (!status.isAboutOthers())
       return status;
     uint64_t elements = 0;
     for (uint64_t each : what.elements)

@@ -159,7 +159,7 @@ private:
     }
   }
   static Status aborted(const std::string &why = "") {
-    return Status::failed(std::string("a process ") + leftGroupText + why);
+    return leftGroup("a process", why);
   }
 
   std::shared_ptr<gloo::transport::Device> device_;

@@ -72,9 +72,13 @@ Status check(const nccl::Api &api, int code, const char *what) {
   if (code == nccl::success)
     return {};
   const char *text = api.getErrorString(code);
-  return {SINTER_DEVICE_FAILED, std::string("NCCL: ") + what + ": " +
-                                    (text ? text : "unknown error") + " (" +
-                                    std::to_string(code) + ")"};
+  const Status failure(SINTER_DEVICE_FAILED,
+                       std::string("NCCL: ") + what + ": " +
+                           (text ? text : "unknown error") + " (" +
+                           std::to_string(code) + ")");
+  return code == nccl::remoteError
+             ? Status::aboutOthers(failure.code(), failure.message())
+             : failure;
 }
 
 /// ncclCommAbort frees the communicator, so the thread that aborts first waits
@@ -119,8 +123,7 @@ public:
     {
       std::lock_guard lock(mutex_);
       if (isAborted_)
-        return Status::failed("replica " + std::to_string(rank()) + " " +
-                              leftGroupText);
+        return leftGroup(rank());
       isInCall_ = true;
     }
     Status status = queue(stream, what, type, buffers);

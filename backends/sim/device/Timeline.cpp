@@ -91,8 +91,7 @@ void SimStream::step() {
     if (timeline_.status_.ok())
       command.meeting->arrive(command.rank);
     else
-      command.meeting->end(rt::Status::failed(
-          "replica " + std::to_string(command.rank) + " " + rt::leftGroupText));
+      command.meeting->end(rt::leftGroup(command.rank));
     theCondition().notify_all();
     break;
   case Command::Meet:

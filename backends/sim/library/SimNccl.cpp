@@ -180,7 +180,7 @@ private:
 struct Group {
   Spanning spanning;
   std::map<uint64_t, std::shared_ptr<NcclCall>> open; // by number
-  std::string left;                                   // why no call can succeed
+  Status left;                                        // why no call can succeed
 };
 
 } // namespace
@@ -209,8 +209,8 @@ std::shared_ptr<SimMeeting> openNext(Comm comm, const Parts &parts) {
         std::make_shared<NcclCall>(comm->locals, number, comm->group->spanning);
   std::shared_ptr<NcclCall> call = known;
   call->parts[comm->local] = parts;
-  if (!comm->group->left.empty())
-    call->end(Status::failed(comm->group->left));
+  if (!comm->group->left.ok())
+    call->end(comm->group->left);
   if (++call->numOpened == comm->locals)
     comm->group->open.erase(number);
   return call;
@@ -222,12 +222,11 @@ void leave(Comm comm) {
     comm->group->spanning->group().exchange->abort();
   theStreams->locked([&] {
     Group &group = *comm->group;
-    if (group.left.empty())
-      group.left =
-          "replica " + std::to_string(comm->rank) + " " + rt::leftGroupText;
+    if (group.left.ok())
+      group.left = rt::leftGroup(comm->rank);
     for (auto &[number, call] : group.open)
       if (!call->streams[comm->local])
-        call->end(Status::failed(group.left));
+        call->end(group.left);
   });
   comm->meeting->leave(comm->local);
 }
@@ -250,6 +249,8 @@ const char *getErrorString(int status) {
     return "invalid argument";
   case nccl::invalidUsage:
     return "invalid usage";
+  case nccl::remoteError:
+    return "remote process exited or there was a network error";
   default:
     return "internal error";
   }
@@ -288,16 +289,16 @@ int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
   auto group = std::make_shared<Group>();
   if (spanning && local.rank == 0)
     group->spanning = std::make_shared<plain::SpanningSum>(*spanning);
-  if (!state->meeting->meet(local.rank, &group).ok()) {
+  auto failed = [&](const Status &met) {
     delete state;
-    return nccl::systemError;
-  }
+    return met.isAboutOthers() ? nccl::remoteError : nccl::systemError;
+  };
+  if (Status met = state->meeting->meet(local.rank, &group); !met.ok())
+    return failed(met);
   state->group =
       *static_cast<const std::shared_ptr<Group> *>(state->meeting->shownBy(0));
-  if (!state->meeting->meet(local.rank, &group).ok()) {
-    delete state;
-    return nccl::systemError;
-  }
+  if (Status met = state->meeting->meet(local.rank, &group); !met.ok())
+    return failed(met);
   if (local.rank == 0)
     rt::forgetSpanningGroup(whole.group);
   *comm = state;

@@ -269,6 +269,7 @@ TEST_CASE("a failed call ends its group and aborts", "[nccl]") {
   CHECK(status.code() == SINTER_DEVICE_FAILED);
   CHECK(status.message() ==
         "NCCL: queueing an all-reduce: unhandled cuda error (1)");
+  CHECK_FALSE(status.isAboutOthers());
   CHECK(checker.depth == 0);
   checker.failCall = 1; // one call was queued
   for (auto [op, text] :
@@ -295,8 +296,9 @@ TEST_CASE("aborting does not wait for the graphs", "[nccl]") {
   void *buffers[] = {a, a};
   const uint64_t elements[] = {8};
   NamedStream stream;
-  CHECK(group->run(stream, sumOf(elements), buffers).message() ==
-        "replica 1 has left its group");
+  const rt::Status left = group->run(stream, sumOf(elements), buffers);
+  CHECK(left.message() == "replica 1 has left its group");
+  CHECK(left.isAboutOthers());
   graphs = 0; // the program destroys them before it leaves the group
   group.reset();
   CHECK(checker.aborted == 1);
@@ -316,6 +318,7 @@ TEST_CASE("errors of calls under way come with the next one", "[nccl]") {
   checker.asyncError = nccl::remoteError;
   rt::Status status = group->run(stream, sumOf(elements), buffers);
   CHECK(status.message() == "NCCL: an earlier collective: some error (6)");
+  CHECK(status.isAboutOthers());
   CHECK(checker.calls.size() == 1);
   group.reset();
   CHECK(checker.misuse == "");

@@ -476,6 +476,7 @@ TEST_CASE("a replica that leaves frees the others", "[meeting]") {
         return replica.device->synchronize();
       });
   CHECK(results[0].message() == "replica 1 has left its group");
+  CHECK(results[0].isAboutOthers());
 }
 
 TEST_CASE("operands beyond the device's memory are refused", "[meeting]") {
