@@ -139,8 +139,13 @@ struct DivideWeightsPass : impl::DivideWeightsBase<DivideWeightsPass> {
       Weight weight;
       weight.state = cast<ir::StateOp>(of);
       weight.rounded = rounded.front();
-      if (rounded.size() > 1 || !matches(weight))
+      StringRef why = rounded.size() > 1 ? "it is rounded in two ways"
+                                         : collectUses(weight);
+      if (!why.empty()) {
+        ir::remark("divide-weights", "whole", weight.state.getLoc(),
+                   weight.state.getSymName() + " stays whole: " + why, 1);
         continue;
+      }
       ++divided;
       bytes +=
           weight.state.getWholeType().getNumElements() *
@@ -157,9 +162,9 @@ struct DivideWeightsPass : impl::DivideWeightsBase<DivideWeightsPass> {
   }
 
 private:
-  /// Finds all that functions do with `weight`; false if one of them needs the
-  /// whole.
-  bool matches(Weight &weight) {
+  /// Collects all that functions do with `weight`. Returns why one of them needs
+  /// the whole; "" if none does.
+  StringRef collectUses(Weight &weight) {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       const bool isRefresh = function.getSymName() == SINTER_ENTRY_REFRESH;
       for (BlockArgument argument : function.getArguments()) {
@@ -169,20 +174,23 @@ private:
         if (isRefresh || argument.use_empty())
           continue;
         ir::GatherOp part = partOf(argument);
-        if (!part || !takes(weight, part.getType(),
-                            ir::tensorType(part.getX()).getDimSize(0)))
-          return false;
+        if (!part)
+          return "a function reads it in float32";
+        if (!hasSameParts(weight, part.getType(),
+                          ir::tensorType(part.getX()).getDimSize(0)))
+          return "it has parts of two sizes";
         weight.parts.push_back(part);
       }
       for (unsigned i = 0; i < function.getNumResults(); ++i)
         if (stateOfResult(function, i) == weight.state &&
-            !matchesUpdate(weight, function, i))
-          return false;
+            !collectUpdate(weight, function, i))
+          return "its update is not gathered from parts";
     }
-    return weight.partType && !weight.updates.empty();
+    return weight.partType && !weight.updates.empty() ? "" : "it is not updated";
   }
 
-  bool matchesUpdate(Weight &weight, func::FuncOp function, unsigned result) {
+  /// False if the new value has other uses than a gathered part can serve.
+  bool collectUpdate(Weight &weight, func::FuncOp function, unsigned result) {
     Weight::Update update;
     update.function = function;
     update.result = result;
@@ -190,8 +198,8 @@ private:
         function.getBody().front().getTerminator()->getOperand(result);
     update.whole = gatheredAs(whole, update.path);
     if (!update.whole ||
-        !takes(weight, ir::tensorType(update.whole.getInputs()[0]),
-               static_cast<int64_t>(update.whole.getReplicas())))
+        !hasSameParts(weight, ir::tensorType(update.whole.getInputs()[0]),
+                      static_cast<int64_t>(update.whole.getReplicas())))
       return false;
     for (Value step : ArrayRef(update.path).drop_back())
       if (!step.hasOneUse())
@@ -211,7 +219,8 @@ private:
   }
 
   /// Whether a part of type `type`, one of `replicas`, is like the other ones.
-  static bool takes(Weight &weight, RankedTensorType type, int64_t replicas) {
+  static bool hasSameParts(Weight &weight, RankedTensorType type,
+                           int64_t replicas) {
     if (!weight.partType) {
       weight.partType = type;
       weight.replicas = replicas;

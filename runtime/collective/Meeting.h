@@ -106,7 +106,7 @@ public:
     step_ = step;
     isTraining_ = isTraining;
   }
-  void countMessage() { ++messages_; }
+  void countMessages(uint64_t count = 1) { messages_ += count; }
 
   /// Rank 0: tells the others.
   Status allow(const Permission &permission);

@@ -104,7 +104,7 @@ private:
   const Launcher *innermost() const {
     for (const Launcher &launcher : launchers)
       if (!get(launcher.rank).empty() &&
-          (!launcher.rankAloneIsNothing || flags_.world ||
+          (!launcher.rankAloneIsNothing || (flags_.world && !flags_.rank) ||
            !get(launcher.world).empty()))
         return &launcher;
     return nullptr;
@@ -184,6 +184,7 @@ private:
                                ": contradicts " + (*rank)->name + "=" +
                                std::to_string(ranks.rank));
       ranks.localRank = static_cast<uint32_t>(*value);
+      ranks.knowsLocalRank = true;
     }
     return {};
   }
@@ -257,6 +258,15 @@ std::string sinter::rt::firstHostOf(const std::string &list) {
   return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1) +
          list.substr(close + 1, comma == std::string::npos ? std::string::npos
                                                            : comma - close - 1);
+}
+
+std::vector<const char *> sinter::rt::launcherVariables() {
+  std::vector<const char *> names = {"MASTER_ADDR", "MASTER_PORT"};
+  for (const Launcher &launcher : launchers)
+    for (const char *name : {launcher.rank, launcher.world, launcher.localRank})
+      if (name)
+        names.push_back(name);
+  return names;
 }
 
 Result<Ranks> sinter::rt::findRanks(const RankFlags &flags,

@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sinter::rt {
 
@@ -27,8 +28,10 @@ struct RankFlags {
 
 struct Ranks {
   uint32_t rank = 0, world = 1;
-  /// The process's number among those of its host.
+  /// The process's number among those of its host; `rank` if no variable says
+  /// it.
   uint32_t localRank = 0;
+  bool knowsLocalRank = false;
   /// Where rank 0 listens. "" and 0 with one process.
   std::string leaderHost;
   uint16_t leaderPort = 0;
@@ -49,6 +52,10 @@ using Environment = std::function<const char *(const char *name)>;
 /// part of the same source or the command line. A world of 1 on the command
 /// line is one process, whatever launcher has started it.
 Result<Ranks> findRanks(const RankFlags &flags, const Environment &environment);
+
+/// The variables that tell a process its number. Whoever starts processes with
+/// numbers of their own removes them from their environment.
+std::vector<const char *> launcherVariables();
 
 /// A port that follows from a job's identity, outside the range from which
 /// Linux takes ports for outgoing connections.

@@ -6,6 +6,7 @@
 
 #include "runtime/harness/Job.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Replicas.h"
@@ -59,6 +60,7 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   if (!joined.ok())
     return joined.status();
   job->meeting_ = std::move(*joined);
+  SINTER_RETURN_IF_ERROR(job->findLocalRank());
   SINTER_RETURN_IF_ERROR(job->agreeOnModes(options));
   return job;
 }
@@ -90,10 +92,27 @@ Status Job::beginRun() {
   return meeting_ ? meeting_->beginRun() : Status();
 }
 
+static std::string hostName() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+/// Where no launcher says it: the number among the processes of this host.
+Status Job::findLocalRank() {
+  if (ranks_.knowsLocalRank)
+    return {};
+  Result<std::vector<std::string>> hosts =
+      meeting_->gather("hosts", hostName());
+  if (!hosts.ok())
+    return hosts.status();
+  ranks_.localRank = static_cast<uint32_t>(std::count(
+      hosts->begin(), hosts->begin() + ranks_.rank, (*hosts)[ranks_.rank]));
+  return {};
+}
+
 Result<int32_t> Job::ownThreads() {
-  char host[256] = {};
-  (void)::gethostname(host, sizeof(host) - 1);
-  std::string place = host;
+  std::string place = hostName();
   cpu_set_t usable;
   CPU_ZERO(&usable);
   if (::sched_getaffinity(0, sizeof(usable), &usable) == 0)
@@ -128,6 +147,17 @@ static std::vector<std::string> linesOf(const std::string &text) {
 Status Job::agree(const Facts &facts) {
   if (!meeting_)
     return {};
+  // Who differs, and in what, is looked for only if someone does.
+  Result<std::string> same = combine(
+      toHex(hash64(textOf(facts))), [](const std::vector<std::string> &hashes) {
+        return std::string(
+            std::all_of(hashes.begin(), hashes.end(),
+                        [&](const auto &hash) { return hash == hashes[0]; })
+                ? "same"
+                : "other");
+      });
+  if (!same.ok() || *same == "same")
+    return same.status();
   Result<std::vector<std::string>> all =
       meeting_->gather("facts " + std::to_string(++agreements_), textOf(facts));
   if (!all.ok())
@@ -158,7 +188,7 @@ Result<std::string> Job::combine(std::string bytes,
                                  const Meeting::Combine &combine) {
   if (!meeting_)
     return combine({std::move(bytes)});
-  meeting_->countMessage();
+  meeting_->countMessages();
   return meeting_->combine("combined " + std::to_string(++agreements_),
                            std::move(bytes), combine);
 }

@@ -85,6 +85,7 @@ public:
   void endTogether() { endsTogether_ = true; }
 
 private:
+  Status findLocalRank();
   Status agreeOnModes(const TrainerOptions &options);
 
   Ranks ranks_;

@@ -235,6 +235,9 @@ private:
       if (pid == 0) {
         // Without its launcher, the job is over: its processes save and end.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+        for (const char *name : launcherVariables())
+          ::unsetenv(name);
+        ::setenv("LOCAL_RANK", std::to_string(localRank(rank)).c_str(), 1);
         ::setenv("SINTER_TOKEN", token_.c_str(), 1);
         if (isRemote)
           ::dup2(pipe[0], STDIN_FILENO);

@@ -218,7 +218,8 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
     SINTER_RETURN_IF_ERROR(prepare(SINTER_ENTRY_GRAD, replica.grad));
     return prepare(SINTER_ENTRY_APPLY, replica.step);
   }));
-  // Only after all are loaded, since joining waits for all.
+  // Only after all are loaded, in all processes: joining waits for all.
+  SINTER_RETURN_IF_ERROR(job.agree({}));
   if (group.replicas > 1)
     SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) {
       sinter_rank rank = group;

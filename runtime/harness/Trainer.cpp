@@ -116,6 +116,9 @@ Status Trainer::beginSteps(int64_t count) {
                ? begun
                : keepsStates(begun, step_);
   }
+  // So that a process that hangs is noticed even if a library sends messages.
+  if (Meeting *meeting = job_->meeting())
+    meeting->countMessages(static_cast<uint64_t>(count));
   step_ += count;
   evaluated_ = false;
   return {};

@@ -50,8 +50,13 @@ Status Trainer::benchHere(std::optional<int64_t> steps) {
   SINTER_RETURN_IF_ERROR(load());
   if (steps) {
     SINTER_RETURN_IF_ERROR(makeSteps(kWarmups));
-    if (replicas_->mostSteps() > 1)
-      SINTER_RETURN_IF_ERROR(makeSteps(kWarmups * replicas_->mostSteps()));
+    // A process measures its own steps to know how many it begins at once.
+    Result<std::string> most =
+        job_->share(std::to_string(replicas_->mostSteps()));
+    if (!most.ok())
+      return most.status();
+    if (const int64_t count = std::stoll(*most); count > 1)
+      SINTER_RETURN_IF_ERROR(makeSteps(kWarmups * count));
     return benchRound(*steps);
   }
   for (std::string line; !stopRequested() && std::getline(std::cin, line);) {
@@ -69,12 +74,19 @@ Status Trainer::benchHere(std::optional<int64_t> steps) {
 Status Trainer::makeSteps(int64_t count) {
   const int64_t end = step_ + count;
   while (step_ < end) {
-    if (stopRequested())
+    Result<int64_t> until = awaitPermission(end);
+    if (!until.ok())
+      return until.status();
+    if (isStopped())
       return {SINTER_INTERRUPTED, "interrupted"};
-    const int64_t begun = stepsToBegin(end);
+    if (*until == step_)
+      continue;
+    const int64_t begun = stepsToBegin(*until);
+    job_->setStep(step_, /*isTraining=*/true);
     SINTER_RETURN_IF_ERROR(beginSteps(begun));
     while (int64_t(replicas_->underWay()) > (worksAhead() ? begun : 0))
       SINTER_RETURN_IF_ERROR(finishStep());
+    job_->setStep(step_, /*isTraining=*/false);
   }
   return finishSteps();
 }

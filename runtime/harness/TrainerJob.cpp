@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/File.h"
 #include "runtime/base/OutOfMemory.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
@@ -14,6 +15,8 @@
 #include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
+#include <random>
+#include <thread>
 #include <unistd.h>
 
 using namespace sinter::rt;
@@ -43,26 +46,63 @@ Status Trainer::joinJob() {
   return {};
 }
 
+/// A file by which all recognise a directory of rank 0 while they compare them.
+static std::string markIn(const std::string &directory) {
+  return directory + "/.rank-0";
+}
+
+/// Whether the mark of rank 0 is in `directory`, maybe after a while: a file
+/// system of a network may show new files late.
+static bool hasMark(const std::string &directory, const std::string &mark) {
+  constexpr int tries = 30;
+  constexpr std::chrono::milliseconds pause(100);
+  for (int i = 0; i < tries; ++i) {
+    Result<std::vector<uint8_t>> found = readFile(markIn(directory));
+    if (found.ok() && std::string(found->begin(), found->end()) == mark)
+      return true;
+    // Nothing but time can show that there is no such file.
+    if (i + 1 < tries)
+      std::this_thread::sleep_for(pause);
+  }
+  return false;
+}
+
 /// Once rank 0 has opened its directories, in which the others look for
 /// checkpoints, and write their parts.
 Status Trainer::agreeOnDirectories() {
   const bool isDivided = std::any_of(
       artifact_.states, artifact_.states + artifact_.numStates,
       [](const sinter_state_desc &state) { return state.partBytes != 0; });
-  // The others wait until rank 0 has made them.
-  SINTER_RETURN_IF_ERROR(job_->agree({}));
+  if (!job_->spansProcesses() || !isDivided)
+    return job_->agree({}); // the others wait until rank 0 has made them
+  const std::pair<const char *, const std::string *> directories[] = {
+      {"--out", &options_.out}, {"--spare", &options_.spare}};
+  std::string mark;
+  if (job_->isLeader()) {
+    std::random_device random;
+    mark = std::to_string(random()) + "-" + std::to_string(random());
+    for (const auto &[name, directory] : directories)
+      if (!directory->empty())
+        SINTER_RETURN_IF_ERROR(writeFileAtomic(markIn(*directory), mark));
+  }
+  Result<std::string> shared = job_->share(mark);
+  if (!shared.ok())
+    return shared.status();
   Job::Facts facts;
-  for (const auto &[name, directory] :
-       {std::pair("--out", &options_.out), {"--spare", &options_.spare}})
-    if (isDivided)
-      facts.emplace_back(std::string(name) +
-                             " (all processes share it, because each writes "
-                             "a part of a checkpoint)",
-                         directory->empty() ? "none"
-                         : CheckpointStore::isStore(*directory)
-                             ? "rank 0's"
-                             : "another directory, " + *directory);
-  return job_->agree(facts);
+  for (const auto &[name, directory] : directories)
+    facts.emplace_back(std::string(name) +
+                           " (all processes share it, because each writes "
+                           "a part of a checkpoint)",
+                       directory->empty() ? "none"
+                       : hasMark(*directory, *shared)
+                           ? "rank 0's"
+                           : "another directory, " + *directory);
+  Status same = job_->agree(facts);
+  if (job_->isLeader())
+    for (const auto &[name, directory] : directories)
+      if (!directory->empty())
+        ::unlink(markIn(*directory).c_str());
+  return same;
 }
 
 /// Before the first step: whether all processes would train the same.
@@ -209,8 +249,10 @@ Trainer::writeAllParts(const std::string &directory) {
   const bool isSpare =
       spare_ && directory.substr(0, slash) == spare_->directory();
   const std::string name = directory.substr(slash + 1);
-  SINTER_RETURN_IF_ERROR(job_->meeting()->put(
-      saveKey("save", round), (isSpare ? "spare/" : "out/") + name));
+  SINTER_RETURN_IF_ERROR(
+      job_->meeting()->put(saveKey("save", round),
+                           (isSpare ? "spare/" : "out/") + name,
+                           job_->processes() - 1));
   Result<std::vector<std::string>> answers = job_->meeting()->gather(
       saveKey("parts", round), answerOf([&] {
         return writePartFile(directory, partName(), session_->states());
@@ -245,13 +287,16 @@ Result<Manifest::PartFile> Trainer::writeOwnPart(const std::string &where) {
                         : "there is no " + directory + " here: " + option) +
         " must be one directory that all processes share, "
         "because each writes a part of a checkpoint");
+  // Rank 0 has looked at its own part alone.
+  SINTER_RETURN_IF_ERROR(session_->states().checkFinite(session_->program()));
   return writePartFile(directory, partName(), session_->states());
 }
 
 /// Rank 0, after its last try to save these states.
 Status Trainer::endSaves() {
   return dividesStates()
-             ? job_->meeting()->put(saveKey("save", ++saveRounds_), "")
+             ? job_->meeting()->put(saveKey("save", ++saveRounds_), "",
+                                    job_->processes() - 1)
              : Status();
 }
 

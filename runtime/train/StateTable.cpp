@@ -200,12 +200,15 @@ StateTable::snapshot(sinter_program *program) const {
   return snapshot;
 }
 
-/// The first element of `bytes` that is NaN or infinite and that differs from
-/// the one in `initial` (empty: zeros); nothing if there is none.
+/// Values that must not be in a state.
+enum class Bad { NaN, NaNOrInfinity };
+
+/// The first element of `bytes` that is bad and that differs from the one in
+/// `initial` (empty: zeros); nothing if there is none.
 template <typename Bits>
-static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
-                                            std::span<const uint8_t> initial,
-                                            Bits exponent) {
+static std::optional<size_t> firstBad(std::span<const uint8_t> bytes,
+                                      std::span<const uint8_t> initial,
+                                      Bits exponent, Bits fraction, Bad bad) {
   const size_t count = bytes.size() / sizeof(Bits);
   auto load = [](const uint8_t *address) {
     Bits bits;
@@ -214,7 +217,8 @@ static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
   };
   for (size_t i = 0; i < count; ++i) {
     const Bits bits = load(bytes.data() + i * sizeof(Bits));
-    if ((bits & exponent) != exponent)
+    if ((bits & exponent) != exponent ||
+        (bad == Bad::NaN && (bits & fraction) == 0))
       continue;
     if (initial.empty() || load(initial.data() + i * sizeof(Bits)) != bits)
       return i;
@@ -222,31 +226,32 @@ static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
   return std::nullopt;
 }
 
-/// Text about what is not finite in a state of `total` bytes, of which `bytes`
-/// are those from element `begin` on; nothing for one that is finite or not of
-/// a float type.
+/// Text about what is bad in a state of `total` bytes, of which `bytes` are
+/// those from element `begin` on; nothing if nothing is, or it is not of a
+/// float type.
 static std::optional<std::string>
-nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
-              std::span<const uint8_t> initial, uint64_t begin,
-              uint64_t total) {
+badText(uint32_t dtype, std::span<const uint8_t> bytes,
+        std::span<const uint8_t> initial, uint64_t begin, uint64_t total,
+        Bad bad) {
   std::optional<size_t> first;
   uint64_t fraction = 0;
   switch (dtype) {
   case SINTER_F16:
-    first = firstNotFinite<uint16_t>(bytes, initial, 0x7c00);
     fraction = 0x3ff;
+    first = firstBad<uint16_t>(bytes, initial, 0x7c00, 0x3ff, bad);
     break;
   case SINTER_BF16:
-    first = firstNotFinite<uint16_t>(bytes, initial, 0x7f80);
     fraction = 0x7f;
+    first = firstBad<uint16_t>(bytes, initial, 0x7f80, 0x7f, bad);
     break;
   case SINTER_F32:
-    first = firstNotFinite<uint32_t>(bytes, initial, 0x7f800000);
     fraction = 0x7fffff;
+    first = firstBad<uint32_t>(bytes, initial, 0x7f800000, 0x7fffff, bad);
     break;
   case SINTER_F64:
-    first = firstNotFinite<uint64_t>(bytes, initial, uint64_t(0x7ff) << 52);
     fraction = (uint64_t(1) << 52) - 1;
+    first = firstBad<uint64_t>(bytes, initial, uint64_t(0x7ff) << 52, fraction,
+                               bad);
     break;
   }
   if (!first)
@@ -264,7 +269,11 @@ StateTable::findNonFinite(sinter_program *program) const {
   const sinter_artifact &artifact = *sinter_program_artifact(program);
   std::vector<uint8_t> copy;
   for (size_t i = 0; i < size(); ++i) {
-    if (!isKept(i) || (isDivided(i) && holders_.empty()))
+    // All that a process has of the parts of other replicas is their rounding,
+    // in which a large weight may be infinite.
+    const bool isRounding =
+        desc(i).role == SINTER_STATE_ROUNDED && isDivided(desc(i).of);
+    if ((!isKept(i) && !isRounding) || (isDivided(i) && holders_.empty()))
       continue;
     uint64_t begin = 0;
     Result<std::span<const uint8_t>> bytes = std::span<const uint8_t>();
@@ -287,8 +296,9 @@ StateTable::findNonFinite(sinter_program *program) const {
                                  desc(i).tensor.dtype)),
                  bytes->size()};
     if (std::optional<std::string> what =
-            nonFiniteText(desc(i).tensor.dtype, *bytes, initial, begin,
-                          desc(i).tensor.sizeBytes))
+            badText(desc(i).tensor.dtype, *bytes, initial, begin,
+                    desc(i).tensor.sizeBytes,
+                    isRounding ? Bad::NaN : Bad::NaNOrInfinity))
       return std::optional("state \"" + names_[i] + "\" has " + *what);
   }
   return std::optional<std::string>();

@@ -266,7 +266,7 @@ TEST_CASE("meeting: who comes to no message is named", "[meeting]") {
            [](Meeting &meeting) {
              meeting.setStep(7, /*isTraining=*/true);
              if (meeting.rank() != 1)
-               meeting.countMessage();
+               meeting.countMessages();
              return meeting.awaitEnd(20000);
            },
            options)) {
@@ -288,7 +288,7 @@ TEST_CASE("meeting: who evaluates or goes on is not late", "[meeting]") {
         meeting.setStep(7, meeting.rank() != 0);
         for (int i = 0; i < 40; ++i) {
           if (meeting.rank() == 2 || (meeting.rank() == 1 && i % 10 == 9))
-            meeting.countMessage();
+            meeting.countMessages();
           std::this_thread::sleep_for(std::chrono::milliseconds(100));
         }
         return meeting.status();

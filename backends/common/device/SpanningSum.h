@@ -34,7 +34,7 @@ public:
   /// Communicator::run has them. One thread.
   void begin(const rt::Collective &what, std::vector<void *const *> buffers) {
     if (group_.meeting)
-      group_.meeting->countMessage();
+      group_.meeting->countMessages();
     what_ = what;
     elementBytes_ = rt::elementBytes(what.dtype);
     buffers_ = std::move(buffers);
