@@ -47,6 +47,7 @@ private:
   Status joinJob();
   Status agreeOnDirectories();
   Status agreeOnRun();
+  std::string sumsText() const;
   bool isStopped() const;
   bool isTimeToCompare() const;
   Status compareProcesses();
