@@ -66,6 +66,16 @@ public:
   virtual Status run(Stream &stream, const Collective &what,
                      void *const *buffers) = 0;
 
+  /// Host memory that operations take beside their arrays, of which `all` are
+  /// run, one at a time; 0 if the library has its own.
+  virtual uint64_t scratchBytes(std::span<const Collective> all) const {
+    (void)all;
+    return 0;
+  }
+  /// Gives them as much, before the first one. It stays in place until the
+  /// replica leaves.
+  virtual void useScratch(std::span<uint8_t> memory) { (void)memory; }
+
   /// How many operations were begun.
   virtual uint64_t numBegun() const { return 0; }
   /// If streams mean nothing: waits until the first `number` operations are

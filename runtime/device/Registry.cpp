@@ -75,6 +75,11 @@ bool DeviceRegistry::isNumbered(const std::string &name) const {
   return kind.ok() && (*kind)->isNumbered;
 }
 
+bool DeviceRegistry::sumsOnHost(const std::string &name) const {
+  Result<const DeviceKind *> kind = kindOf(name);
+  return kind.ok() && (*kind)->sumsOnHost;
+}
+
 const DeviceRegistry &sinter::rt::linkedDevices() {
   // A function-local static is initialised once, by the first caller.
   static const DeviceRegistry *registry = [] {

@@ -49,6 +49,9 @@ struct DeviceKind {
   /// The facts about device `ordinal`: what it is, and how fast. May measure
   /// it. Null if nothing is known without opening the device.
   std::function<std::vector<DeviceFact>(int ordinal)> describe = nullptr;
+  /// Whether sums over processes run on the host, in memory that counts as this
+  /// kind's (SpanningMemory.h); else a library has its own.
+  bool sumsOnHost = false;
 };
 
 /// The kinds of devices of a process, in order of registration.
@@ -67,6 +70,8 @@ public:
                    uint8_t *group) const;
   /// Whether the devices of the kind of `name` are numbered.
   bool isNumbered(const std::string &name) const;
+  /// DeviceKind::sumsOnHost of the kind of `name`.
+  bool sumsOnHost(const std::string &name) const;
 
   /// Succeeds if create() would look for a device of that name.
   Status checkName(const std::string &name) const;

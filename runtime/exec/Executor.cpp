@@ -7,6 +7,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/MemoryNeeds.h"
 
 #include <algorithm>
 #include <numeric>
@@ -216,11 +217,7 @@ Status Executor::prepareCollective(const sinter_command &command, Place &place,
   PreparedCollective &made = collectives_.emplace_back();
   made.op = command.collective.op;
   made.dtype = command.collective.dtype;
-  const uint32_t count = command.numReads;
-  for (uint32_t i = 0; i < count; ++i)
-    made.elements.push_back(std::max(command.slices[i].sizeBytes,
-                                     command.slices[count + i].sizeBytes) /
-                            dtypeBytes(made.dtype));
+  made.elements = collectiveElements(command);
   for (std::unique_ptr<Event> *event : {&made.ready, &made.done}) {
     auto created = place.device->createEvent(EventUse::Order);
     if (!created.ok())

@@ -16,6 +16,7 @@
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
 #define SINTER_RUNTIME_EXEC_EXECUTOR_H
 
+#include "runtime/collective/Communicator.h"
 #include "runtime/exec/CommandWatch.h"
 #include "runtime/exec/IndexChecks.h"
 #include "runtime/exec/Place.h"
@@ -53,6 +54,12 @@ public:
                                  std::span<Place> places);
 
   const sinter_entry &entry() const { return *entry_; }
+
+  /// Adds the collectives; their spans are valid as long as the executor.
+  void listCollectives(std::vector<Collective> &all) const {
+    for (const PreparedCollective &one : collectives_)
+      all.push_back({one.op, one.dtype, one.elements});
+  }
 
   /// The scratch that the prepared calls of this entry want on a stream of a
   /// place. Calls of one stream run one after the other and share it.

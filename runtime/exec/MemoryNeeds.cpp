@@ -7,6 +7,7 @@
 #include "runtime/exec/MemoryNeeds.h"
 
 #include "runtime/base/NumberText.h"
+#include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Staging.h"
@@ -54,6 +55,17 @@ MemoryNeeds sinter::rt::memoryNeeds(const sinter_artifact &artifact,
   needs.constantBytes = ConstantMap(artifact, place).sizeBytes();
   needs.inputBytes = Staging::deviceBytes(artifact);
   return needs;
+}
+
+std::vector<uint64_t>
+sinter::rt::collectiveElements(const sinter_command &command) {
+  const uint32_t count = command.numReads;
+  std::vector<uint64_t> elements;
+  for (uint32_t i = 0; i < count; ++i)
+    elements.push_back(std::max(command.slices[i].sizeBytes,
+                                command.slices[count + i].sizeBytes) /
+                       dtypeBytes(command.collective.dtype));
+  return elements;
 }
 
 /// "1.2 GiB of conv1, 800.0 MiB of conv2": the largest values of the entry that

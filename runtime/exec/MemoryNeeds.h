@@ -49,6 +49,9 @@ struct MemoryNeeds {
 MemoryNeeds memoryNeeds(const sinter_artifact &artifact, bool sharesHostMemory,
                         uint32_t place = 0);
 
+/// Elements of each array of a COLLECTIVE, as Collective::elements.
+std::vector<uint64_t> collectiveElements(const sinter_command &command);
+
 /// Succeeds if `needs` fit into `availableBytes`; else SINTER_OUT_OF_MEMORY in
 /// one line: what is needed and what `device`, the place's, has, the five
 /// largest values and the batch that would fit.

@@ -464,6 +464,15 @@ Status Program::join(const sinter_rank &rank) {
   Result<std::unique_ptr<Communicator>> group = device().joinGroup(rank);
   if (!group.ok())
     return group.status();
+  std::vector<Collective> all;
+  for (const Executor &executor : executors_)
+    executor.listCollectives(all);
+  if (const uint64_t sizeBytes = (*group)->scratchBytes(all)) {
+    Result<uint8_t *> scratch = allocate(places_.front(), sizeBytes,
+                                         "the buffer of sums over processes");
+    SINTER_RETURN_IF_ERROR(scratch.status());
+    (*group)->useScratch({*scratch, sizeBytes});
+  }
   places_.front().group = std::move(*group);
   return initializeParts(rank.rank);
 }

@@ -9,6 +9,7 @@
 #include "runtime/base/NumberText.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
+#include "runtime/harness/SumMemory.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -117,13 +118,18 @@ static std::string entryFigure(const sinter_artifact &artifact,
 }
 
 std::string sinter::rt::memoryPage(const sinter_artifact &artifact) {
+  uint64_t sums = 0;
+  for (auto [processes, bytes] : spanningBytesByProcesses(artifact))
+    sums = std::max(sums, bytes);
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<title>Memory plan</title><style>body{font-family:sans-serif}"
       "svg{width:100%;border:1px solid #888}rect{stroke:#fff;"
       "stroke-width:.3}</style></head><body>\n<h1>The arena over time</h1>\n"
       "<p>Commands to the right, bytes upwards; in addition, states take " +
-      bytesText(stateBytesOfAll(artifact)) + ".</p>\n";
+      bytesText(stateBytesOfAll(artifact)) +
+      (sums ? ", and sums over processes up to " + bytesText(sums) : "") +
+      ".</p>\n";
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
     for (uint32_t place = 0; place < numPlaces(artifact); ++place)
       page += entryFigure(artifact, artifact.entries[i], place);

@@ -10,6 +10,7 @@
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/MemoryChart.h"
+#include "runtime/harness/SumMemory.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -94,6 +95,23 @@ static nlohmann::ordered_json statesJson(const sinter_artifact &artifact) {
   return json;
 }
 
+/// Prints what sums over processes hold beside states and arenas.
+static void printSums(const sinter_artifact &artifact) {
+  std::string text;
+  for (auto [processes, bytes] : spanningBytesByProcesses(artifact))
+    text += (text.empty() ? " " : ", ") + std::to_string(bytes) +
+            " bytes in each of " + std::to_string(processes);
+  if (!text.empty())
+    std::printf("sums over processes:%s\n", text.c_str());
+}
+
+static nlohmann::ordered_json sumsJson(const sinter_artifact &artifact) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (auto [processes, bytes] : spanningBytesByProcesses(artifact))
+    json.push_back({{"processes", processes}, {"sizeBytes", bytes}});
+  return json;
+}
+
 static void printEntry(const sinter_artifact &artifact,
                        const sinter_entry &entry) {
   std::printf("entry %s: %u commands, arena %" PRIu64
@@ -119,6 +137,7 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
                 artifact.numStates, stateBytesOfAll(artifact),
                 artifact.constantsBytes);
     printStates(artifact);
+    printSums(artifact);
     for (uint32_t i = 0; i < artifact.numEntries; ++i)
       printEntry(artifact, artifact.entries[i]);
     return {};
@@ -127,6 +146,8 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
   json["stateBytes"] = stateBytesOfAll(artifact);
   json["constantsBytes"] = artifact.constantsBytes;
   json["states"] = statesJson(artifact);
+  if (nlohmann::ordered_json sums = sumsJson(artifact); !sums.empty())
+    json["sumsOverProcesses"] = std::move(sums);
   json["entries"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
     json["entries"].push_back(entryJson(artifact, artifact.entries[i]));

@@ -50,6 +50,7 @@ private:
   Status joinJob();
   Status agreeOnDirectories();
   Status agreeOnRun();
+  std::string sumsText() const;
   bool isStopped() const;
   bool isTimeToCompare() const;
   Status compareProcesses();

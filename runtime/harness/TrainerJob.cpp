@@ -11,6 +11,7 @@
 #include "runtime/base/OutOfMemory.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
+#include "runtime/harness/SumMemory.h"
 #include "runtime/harness/Trainer.h"
 #include "runtime/train/CheckpointFile.h"
 
@@ -127,6 +128,13 @@ Status Trainer::agreeOnRun() {
   return same.code() == SINTER_MISMATCH
              ? Status::invalid(same.message() + ", before the first step")
              : same;
+}
+
+/// What sums over processes hold here, for --verbose.
+std::string Trainer::sumsText() const {
+  const uint64_t bytes = spanningBytes(artifact_, job_->processes());
+  return bytes ? "sums over processes of " + std::to_string(bytes) + " bytes, "
+               : "";
 }
 
 bool Trainer::isStopped() const {

@@ -70,7 +70,7 @@ Status Trainer::prepare() {
         std::string("program ") + artifact_.name + ", build " +
         artifact_.buildId + ": " + std::to_string(session_->states().size()) +
         " states of " + std::to_string(stateBytesOfAll(artifact_)) +
-        " bytes, " + replicas_->workers() + ", steps " +
+        " bytes, " + sumsText() + replicas_->workers() + ", steps " +
         std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
         ", seed " + std::to_string(*options_.seed));
   int64_t left = order_.rows % order_.batch;

@@ -39,6 +39,12 @@ std::optional<uint64_t> run(CollectiveArrays &arrays, uint32_t processes,
       group.process = p;
       group.processes = processes;
       plain::SpanningSum sum(group);
+      // Nothing is written behind the memory that is counted.
+      constexpr uint8_t untouched = 0xa5;
+      const uint64_t size =
+          rt::spanningMemory(arrays.what(), processes, count).totalBytes();
+      std::vector<uint8_t> memory(size + 64, untouched);
+      sum.use({memory.data(), size});
       for (int round = 0; round < 2; ++round) {
         std::vector<void *const *> buffers;
         for (uint32_t l = 0; l < count; ++l)
@@ -54,6 +60,10 @@ std::optional<uint64_t> run(CollectiveArrays &arrays, uint32_t processes,
         for (uint32_t l = 0; l < count; ++l)
           sum.deliver(l);
       }
+      if (std::any_of(memory.begin() + static_cast<ptrdiff_t>(size),
+                      memory.end(),
+                      [](uint8_t byte) { return byte != untouched; }))
+        results[p] = Status::failed("writes behind its memory");
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -118,4 +128,24 @@ TEST_CASE("spanning sum: as many bytes as a ring would move",
     CHECK(run(scattered, processes, count) == round);
     CHECK(run(gathered, processes, count) == round);
   }
+}
+
+TEST_CASE("spanning sum: what its buffers take", "[spanning-sum]") {
+  const uint64_t elements[] = {64000, 64000};
+  auto bytesOf = [&](uint32_t op, uint32_t dtype, uint32_t processes,
+                     uint32_t count) {
+    return rt::spanningMemory({op, dtype, elements}, processes, count)
+        .totalBytes();
+  };
+  const uint64_t all = 2 * 64000 * sizeof(float), line = 64 * sizeof(float);
+  // What is sent, and what the others send of this process's share.
+  CHECK(bytesOf(SINTER_ALL_REDUCE, SINTER_F32, 2, 1) == all + all / 2 + line);
+  CHECK(bytesOf(SINTER_REDUCE_SCATTER, SINTER_F32, 2, 1) == all + all / 2);
+  CHECK(bytesOf(SINTER_REDUCE_SCATTER, SINTER_F32, 8, 2) == all + all / 8 * 7);
+  CHECK(bytesOf(SINTER_ALL_GATHER, SINTER_F32, 8, 1) == all);
+  CHECK(bytesOf(SINTER_ALL_GATHER, SINTER_BF16, 8, 4) == all / 2);
+  // Of each replica.
+  CHECK(bytesOf(SINTER_REDUCE_SCATTER, SINTER_F32, 2, 3) ==
+        3 * (all + all / 2));
+  CHECK(bytesOf(SINTER_REDUCE_SCATTER, SINTER_BF16, 2, 2) == all + all / 2);
 }

@@ -15,7 +15,7 @@
 #include "backends/common/device/ReplicaSum.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/SpanningGroup.h"
-#include "runtime/data/ElementType.h"
+#include "runtime/collective/SpanningMemory.h"
 
 #include <cstring>
 #include <vector>
@@ -30,6 +30,9 @@ public:
 
   const rt::SpanningGroup &group() const { return group_; }
 
+  /// The buffers are in `memory` where that is large enough for a message.
+  void use(std::span<uint8_t> memory) { given_ = memory; }
+
   /// Begins a message. buffers[l] are those of local replica l, as
   /// Communicator::run has them. One thread.
   void begin(const rt::Collective &what, std::vector<void *const *> buffers) {
@@ -39,16 +42,14 @@ public:
     elementBytes_ = rt::elementBytes(what.dtype);
     buffers_ = std::move(buffers);
     cut();
-    const bool isPowerOfTwo = (group_.count & (group_.count - 1)) == 0;
-    const bool isRounded =
-        what.dtype == SINTER_F16 || what.dtype == SINTER_BF16;
-    copies_ = isPowerOfTwo && !isRounded ? 1 : group_.count;
-    if (hasSums()) {
-      staged_.resize(copies_ * total() * elementBytes_);
-      received_.resize(group_.processes * copies_ *
-                       share(group_.process).size() * elementBytes_);
+    const rt::SpanningMemory memory =
+        rt::spanningMemory(what, group_.processes, group_.count);
+    copies_ = memory.copies;
+    if (given_.size() < memory.totalBytes()) {
+      own_.resize(std::max<uint64_t>(own_.size(), memory.totalBytes()));
+      given_ = own_;
     }
-    results_.resize(total() * elementBytes_);
+    received_ = given_.data() + memory.stagedBytes;
   }
 
   /// Copies what this process sends: part `part` of `parts`. Any thread.
@@ -63,9 +64,7 @@ public:
         partOf({0, total()}, part, parts),
         [&](const Piece &piece, uint64_t offset, uint64_t at, uint64_t count) {
           const Range range = share(piece.process);
-          uint8_t *to =
-              staged_.data() +
-              (copies_ * range.begin + (at - range.begin)) * elementBytes_;
+          uint8_t *to = resultAt(piece.process, at);
           std::vector<const void *> from;
           for (void *const *each : buffers_)
             from.push_back(addressOf(each[piece.array], offset));
@@ -90,15 +89,18 @@ public:
     const uint64_t mine =
         copies_ * share(group_.process).size() * elementBytes_;
     for (uint32_t p = 0; p < group_.processes; ++p) {
+      if (p == group_.process)
+        continue;
       const Range range = share(p);
-      from[p] = {staged_.data() + copies_ * range.begin * elementBytes_,
+      from[p] = {resultAt(p, range.begin),
                  copies_ * range.size() * elementBytes_};
-      to[p] = {received_.data() + p * mine, mine};
+      to[p] = {receivedFrom(p), mine};
     }
     return group_.exchange->exchange(from, to);
   }
 
-  /// Sums part `part` of `parts` of this process's share. Any thread.
+  /// Sums part `part` of `parts` of this process's share, in the place of its
+  /// first copy. Any thread.
   bool sum(uint32_t part, uint32_t parts) {
     if (!hasSums())
       return true;
@@ -107,13 +109,12 @@ public:
     std::vector<const void *> from;
     for (uint32_t p = 0; p < group_.processes; ++p)
       for (uint32_t copy = 0; copy < copies_; ++copy)
-        from.push_back(p == group_.process
-                           ? staged_.data() +
-                                 copies_ * mine.begin * elementBytes_ +
-                                 copy * bytes
-                           : received_.data() + (p * copies_ + copy) * bytes);
+        from.push_back(
+            (p == group_.process ? resultAt(p, mine.begin) : receivedFrom(p)) +
+            copy * bytes);
     const Range range = partOf({0, mine.size()}, part, parts);
-    return sumReplicas(what_.dtype, from, {resultAt(mine.begin)}, range.begin,
+    return sumReplicas(what_.dtype, from,
+                       {resultAt(group_.process, mine.begin)}, range.begin,
                        range.end);
   }
 
@@ -123,13 +124,14 @@ public:
       return {};
     std::vector<std::span<const uint8_t>> from(group_.processes);
     std::vector<std::span<uint8_t>> to(group_.processes);
-    auto bytesOf = [&](const Range &range) {
-      return std::span<uint8_t>(resultAt(range.begin),
+    auto resultsOf = [&](uint32_t p) {
+      const Range range = share(p);
+      return std::span<uint8_t>(resultAt(p, range.begin),
                                 range.size() * elementBytes_);
     };
     for (uint32_t p = 0; p < group_.processes; ++p) {
-      from[p] = bytesOf(share(group_.process));
-      to[p] = bytesOf(share(p));
+      from[p] = resultsOf(group_.process);
+      to[p] = resultsOf(p);
     }
     return group_.exchange->exchange(from, to);
   }
@@ -139,10 +141,11 @@ public:
     void *const *to = buffers_[replica] + what_.elements.size();
     for (const Piece &piece : pieces_)
       if (what_.op != SINTER_REDUCE_SCATTER)
-        copy(addressOf(to[piece.array], piece.offset), resultAt(piece.at),
-             piece.count);
+        copy(addressOf(to[piece.array], piece.offset),
+             resultAt(piece.process, piece.at), piece.count);
       else if (piece.process == group_.process)
-        copy(to[piece.array], resultAt(piece.at + partIn(piece) * replica),
+        copy(to[piece.array],
+             resultAt(piece.process, piece.at + partIn(piece) * replica),
              partIn(piece));
   }
 
@@ -164,8 +167,17 @@ private:
     return {shares_[process], shares_[process + 1]};
   }
   uint64_t total() const { return shares_.back(); } // elements of all arrays
-  uint8_t *resultAt(uint64_t at) {
-    return results_.data() + at * elementBytes_;
+  /// Where element `at` of the share of `process` is: the first copy of what is
+  /// sent to it, and then its result.
+  uint8_t *resultAt(uint32_t process, uint64_t at) {
+    const uint64_t begin = share(process).begin;
+    return given_.data() + (copies_ * begin + (at - begin)) * elementBytes_;
+  }
+  /// Where what another process sends is: copies of this process's share.
+  uint8_t *receivedFrom(uint32_t process) {
+    const uint64_t place = process < group_.process ? process : process - 1;
+    return received_ +
+           place * copies_ * share(group_.process).size() * elementBytes_;
   }
   uint8_t *addressOf(void *array, uint64_t offset) const {
     return static_cast<uint8_t *>(array) + offset * elementBytes_;
@@ -179,10 +191,8 @@ private:
     return piece.count / group_.count;
   }
 
-  /// Boundaries are multiples of 64 elements, so that no cache line has two
-  /// writers.
   static Range partOf(Range whole, uint32_t part, uint32_t parts) {
-    const uint64_t each = (whole.size() / parts + 64) / 64 * 64,
+    const uint64_t each = rt::spanningShare(whole.size(), parts),
                    begin = std::min(whole.end, whole.begin + each * part);
     return {begin, std::min(whole.end, begin + each)};
   }
@@ -221,8 +231,8 @@ private:
     for (const Piece &piece : pieces_)
       for (uint32_t l = first;
            piece.process == group_.process && l < group_.count; l += step)
-        copy(resultAt(piece.at + partIn(piece) * l), buffers_[l][piece.array],
-             partIn(piece));
+        copy(resultAt(piece.process, piece.at + partIn(piece) * l),
+             buffers_[l][piece.array], partIn(piece));
   }
 
   /// Calls `function` for each part of `range`, of all shares, that is in one
@@ -243,13 +253,12 @@ private:
   std::vector<void *const *> buffers_; // by local replica
   std::vector<Piece> pieces_;          // by process, then by array
   std::vector<uint64_t> shares_;       // where each begins, and the end
-  /// For each element of a share, values of this process that are sent: one
-  /// sum, or those of all replicas where a sum of them would have another tree
-  /// or be rounded.
-  uint32_t copies_ = 1;
-  std::vector<uint8_t> staged_;   // by share, then by copy
-  std::vector<uint8_t> received_; // by process, then by copy
-  std::vector<uint8_t> results_;  // of all shares
+  uint32_t copies_ = 1;                // SpanningMemory::copies
+  /// What is sent, by share and then by copy; results replace it. Then what is
+  /// received, by process and then by copy.
+  std::span<uint8_t> given_;
+  uint8_t *received_ = nullptr;
+  std::vector<uint8_t> own_; // if too little was given
 };
 
 } // namespace sinter::plain

@@ -263,5 +263,6 @@ void sinter::cpu::registerCpuDevice(DeviceRegistry &registry,
                 [makeExchange](const GroupRequest &request, uint8_t *group) {
                   return nameGroupOfThreads(request, makeExchange, group);
                 },
-                /*libraryFor=*/nullptr, [](int) { return describeCpu(); }});
+                /*libraryFor=*/nullptr, [](int) { return describeCpu(); },
+                /*sumsOnHost=*/true});
 }

@@ -16,6 +16,7 @@
 #include "runtime/base/BlockSignals.h"
 #include "runtime/base/OutOfMemory.h"
 #include "runtime/collective/Rendezvous.h"
+#include "runtime/collective/SpanningMemory.h"
 #include "runtime/data/ElementType.h"
 
 #include <algorithm>
@@ -196,6 +197,18 @@ public:
     // Few messages are ever under way.
     return begun_ - done() < queue_.size() ? Status() : await(begun_);
   }
+
+  /// The first replica has what all of this process share.
+  uint64_t scratchBytes(std::span<const Collective> all) const override {
+    const SpanningGroup &group = sum_.group();
+    uint64_t most = 0;
+    for (const Collective &what : all)
+      most = std::max(
+          most,
+          spanningMemory(what, group.processes, group.count).totalBytes());
+    return local_ == 0 ? most : 0;
+  }
+  void useScratch(std::span<uint8_t> memory) override { sum_.use(memory); }
 
   uint64_t numBegun() const override { return begun_; }
   Status await(uint64_t number) override {
