@@ -162,8 +162,8 @@ struct DivideWeightsPass : impl::DivideWeightsBase<DivideWeightsPass> {
   }
 
 private:
-  /// Collects all that functions do with `weight`. Returns why one of them needs
-  /// the whole; "" if none does.
+  /// Collects all that functions do with `weight`. Returns why one of them
+  /// needs the whole; "" if none does.
   StringRef collectUses(Weight &weight) {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       const bool isRefresh = function.getSymName() == SINTER_ENTRY_REFRESH;
@@ -186,7 +186,8 @@ private:
             !collectUpdate(weight, function, i))
           return "its update is not gathered from parts";
     }
-    return weight.partType && !weight.updates.empty() ? "" : "it is not updated";
+    return weight.partType && !weight.updates.empty() ? ""
+                                                      : "it is not updated";
   }
 
   /// False if the new value has other uses than a gathered part can serve.

@@ -91,13 +91,12 @@ Status Trainer::agreeOnDirectories() {
     return shared.status();
   Job::Facts facts;
   for (const auto &[name, directory] : directories)
-    facts.emplace_back(std::string(name) +
-                           " (all processes share it, because each writes "
-                           "a part of a checkpoint)",
-                       directory->empty() ? "none"
-                       : hasMark(*directory, *shared)
-                           ? "rank 0's"
-                           : "another directory, " + *directory);
+    facts.emplace_back(
+        std::string(name) + " (all processes share it, because each writes "
+                            "a part of a checkpoint)",
+        directory->empty()             ? "none"
+        : hasMark(*directory, *shared) ? "rank 0's"
+                                       : "another directory, " + *directory);
   Status same = job_->agree(facts);
   if (job_->isLeader())
     for (const auto &[name, directory] : directories)
@@ -257,10 +256,9 @@ Trainer::writeAllParts(const std::string &directory) {
   const bool isSpare =
       spare_ && directory.substr(0, slash) == spare_->directory();
   const std::string name = directory.substr(slash + 1);
-  SINTER_RETURN_IF_ERROR(
-      job_->meeting()->put(saveKey("save", round),
-                           (isSpare ? "spare/" : "out/") + name,
-                           job_->processes() - 1));
+  SINTER_RETURN_IF_ERROR(job_->meeting()->put(
+      saveKey("save", round), (isSpare ? "spare/" : "out/") + name,
+      job_->processes() - 1));
   Result<std::vector<std::string>> answers = job_->meeting()->gather(
       saveKey("parts", round), answerOf([&] {
         return writePartFile(directory, partName(), session_->states());
@@ -302,10 +300,9 @@ Result<Manifest::PartFile> Trainer::writeOwnPart(const std::string &where) {
 
 /// Rank 0, after its last try to save these states.
 Status Trainer::endSaves() {
-  return dividesStates()
-             ? job_->meeting()->put(saveKey("save", ++saveRounds_), "",
-                                    job_->processes() - 1)
-             : Status();
+  return dividesStates() ? job_->meeting()->put(saveKey("save", ++saveRounds_),
+                                                "", job_->processes() - 1)
+                         : Status();
 }
 
 /// The other processes, meanwhile.

@@ -229,10 +229,11 @@ static std::optional<size_t> firstBad(std::span<const uint8_t> bytes,
 /// Text about what is bad in a state of `total` bytes, of which `bytes` are
 /// those from element `begin` on; nothing if nothing is, or it is not of a
 /// float type.
-static std::optional<std::string>
-badText(uint32_t dtype, std::span<const uint8_t> bytes,
-        std::span<const uint8_t> initial, uint64_t begin, uint64_t total,
-        Bad bad) {
+static std::optional<std::string> badText(uint32_t dtype,
+                                          std::span<const uint8_t> bytes,
+                                          std::span<const uint8_t> initial,
+                                          uint64_t begin, uint64_t total,
+                                          Bad bad) {
   std::optional<size_t> first;
   uint64_t fraction = 0;
   switch (dtype) {

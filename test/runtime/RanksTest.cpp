@@ -146,7 +146,13 @@ TEST_CASE("ranks: flags", "[ranks]") {
   CHECK(ranks->localRank == 1);
   CHECK(ranks->leaderHost == "::1");
   CHECK(ranks->source == "the command line (--rank, --world)");
+  CHECK(!ranks->knowsLocalRank);
   CHECK(find({{"LOCAL_RANK", "0"}}, flags)->localRank == 0);
+  CHECK(find({{"LOCAL_RANK", "0"}}, flags)->knowsLocalRank);
+  // Of a batch script of Slurm, of a pod: not numbers of these processes.
+  CHECK(find({{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}, flags)->rank ==
+        1);
+  CHECK(find({{"JOB_COMPLETION_INDEX", "0"}}, flags)->rank == 1);
   CHECK(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, flags) ==
         "--rank=1 contradicts RANK=0");
   for (const char *leader : {"host", ":1", "host:", "host:0", "host:70000"}) {

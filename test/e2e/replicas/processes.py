@@ -431,10 +431,13 @@ def run(trainer, world, expected, arguments):
             sys.exit(f"unknown flag {flag}")
     waits = stopped or frozen or signals
     log = os.path.join(tempfile.mkdtemp(), "log.json")
-    processes = start(trainer, world, [*options, "--log-json=" + log] if waits else options, each)
+    hasLog = options[0] != "bench"
+    processes = start(trainer, world,
+                      [*options, "--log-json=" + log] if waits and hasLog else options, each)
     if waits:
-        awaitSteps(log)
-        time.sleep(0.3)
+        if hasLog:
+            awaitSteps(log)
+        time.sleep(0.3 if hasLog else 3)
         for rank in stopped:
             processes[rank].send_signal(signal.SIGSTOP)
         for rank in frozen:
