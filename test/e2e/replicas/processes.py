@@ -10,6 +10,8 @@ processes.py equal TRAINER FOLDER OTHER -- OPTIONS...
 processes.py moves TRAINER FOLDER STEPS LEG,LEG... -- OPTIONS...
     each leg, "WORLD" or "WORLD:TRAINER", resumes the one before for STEPS steps in WORLD processes;
     the last one must end with the bytes of one run in one process.
+processes.py states FOLDER OTHER
+    the last checkpoints in both must have the same states.
 processes.py alter TRAINER FOLDER NAME -- OPTIONS...
     changes a bit of state NAME in the memory of rank 1 of two processes, which train with --lr=0.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
@@ -416,6 +418,8 @@ def run(trainer, world, expected, arguments):
 
 def main():
     command, trainer, *rest = sys.argv[1:]
+    if command == "states":
+        return check(sameState(trainer, *rest), "other states")
     if command == "run":
         return run(trainer, int(rest[0]), rest[1], rest[2:])
     split = rest.index("--")
