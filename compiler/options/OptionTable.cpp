@@ -182,11 +182,11 @@ static const OptionRow rows[] = {
        return readInteger(v, o.train.request.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
-     "number of replicas that share a step (1 to 256), each with its own batch "
+     "number of replicas that share a step (1 to 1024), each with its own batch "
      "and device",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
-       return readInteger(v, o.train.request.replicas, 1, 256);
+       return readInteger(v, o.train.request.replicas, 1, 1024);
      }},
     {"--shard", "optimizer|gradients",
      "with --replicas: each holds only its part of the optimizer's states; "

@@ -69,6 +69,10 @@ public:
   /// begin before it is asked again.
   Result<Permission> awaitPermission(int64_t step, int64_t most,
                                      uint32_t askedHere);
+  /// Rank 0: an order to the others, which wait before step `step`.
+  Status give(int64_t step, Order order) {
+    return meeting_->allow({step, order});
+  }
   void ask(Order order) { meeting_->ask(order); }
   /// What this process does, for the others.
   void setStep(int64_t step, bool isTraining) {

@@ -308,10 +308,12 @@ Status Trainer::evaluateNow() {
   session_->program()->program->setProfileSink(nullptr); // of steps alone
   Result<Evaluation> evaluation = evaluate(
       *evalRunner_, *evalData_, control(step_), options_, stopRequested);
-  if (!evaluation.ok())
-    return evaluation.status().code() == SINTER_INTERRUPTED
-               ? Status()
-               : keepsStates(evaluation.status(), step_);
+  if (!evaluation.ok()) {
+    if (evaluation.status().code() == SINTER_INTERRUPTED)
+      return {};
+    othersWait_ = true;
+    return keepsStates(evaluation.status(), step_);
+  }
   int64_t epoch = (step_ - 1) / order_.batchesPerEpoch();
   log_.evaluation(epoch, *evaluation);
   events_.evaluation(step_, *evaluation);

@@ -133,6 +133,7 @@ private:
   Result<std::vector<Manifest::PartFile>>
   writeAllParts(const std::string &directory);
   Status endSaves();
+  Status meetToSave();
   Status assistSaves();
   Status saveTo(CheckpointStore &store);
   Status save();
@@ -186,6 +187,7 @@ private:
   /// After a failure that has nothing to do with the states: the steps whose
   /// updates they have.
   std::optional<int64_t> intactSteps_;
+  bool othersWait_ = false; // rank 0 has failed where the others wait for it
   bool saysWhatIsLost_ = false; // the failure's message
   SaveTimes saveTimes_;
   /// By state, the bytes before the step in flight; only if values that are not

@@ -184,8 +184,12 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
     if (takeSaveRequest())
       job_->ask(Order::Save);
   }
-  Result<Permission> permission = job_->awaitPermission(
-      step_, std::min(end - step_, saveTimes_.stepsLeft(step_)), asked);
+  int64_t most = std::min(end - step_, saveTimes_.stepsLeft(step_));
+  // So that the others wait if the evaluation fails, and save their parts.
+  if (evalData_ && dividesStates())
+    most = std::min(most, order_.batchesPerEpoch() -
+                              step_ % order_.batchesPerEpoch());
+  Result<Permission> permission = job_->awaitPermission(step_, most, asked);
   if (!permission.ok())
     return permission.status();
   switch (permission->order) {
@@ -303,6 +307,14 @@ Status Trainer::endSaves() {
   return dividesStates() ? job_->meeting()->put(saveKey("save", ++saveRounds_),
                                                 "", job_->processes() - 1)
                          : Status();
+}
+
+/// Rank 0, after a failure for which the others wait, before step_ or after
+/// their last step: they compare the states, and assist then.
+Status Trainer::meetToSave() {
+  if (step_ < std::min(totalSteps_, options_.stopAfter))
+    SINTER_RETURN_IF_ERROR(job_->give(step_, Order::Save));
+  return compareProcesses();
 }
 
 /// The other processes, meanwhile.

@@ -244,7 +244,7 @@ Status Trainer::saveSound(const Status &failure) {
   if (!store_ ||
       (intactSteps_ ? *intactSteps_ <= from : saysWhatIsLost_ || !isTrained))
     return failure;
-  if (!intactSteps_ || dividesStates())
+  if (!intactSteps_ || (dividesStates() && !othersWait_))
     return with("the training after step " + std::to_string(from) +
                 " is not saved");
   // Data that was changed may be why it failed.
@@ -261,7 +261,11 @@ Status Trainer::saveSound(const Status &failure) {
     return with(state + " was not saved: " + bad.status().message());
   if (*bad)
     return with(state + " is not finite (" + **bad + ") and was not saved");
-  Status saved = saveLast();
+  Status saved = dividesStates() ? meetToSave() : Status();
+  if (saved.ok()) {
+    saved = saveLast();
+    (void)endSaves(); // the others end with the run, too
+  }
   if (saved.ok())
     return with(state + " was saved: --resume continues from there");
   return with(saved.code() == SINTER_FAILED
@@ -284,6 +288,8 @@ Status Trainer::finish() {
   if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
     SINTER_RETURN_IF_ERROR(saveLast());
   SINTER_RETURN_IF_ERROR(job_->isLeader() ? endSaves() : assistSaves());
+  // A failure of one is one of all.
+  SINTER_RETURN_IF_ERROR(job_->agree({}));
   if (interrupted) {
     reportProfile();
     return Status(SINTER_INTERRUPTED,

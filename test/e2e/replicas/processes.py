@@ -13,6 +13,8 @@ processes.py moves TRAINER FOLDER STEPS LEG,LEG... -- OPTIONS...
 processes.py blame TRAINER FOLDER WORLDS [OTHER] -- OPTIONS...
     a run with --check-nonfinite fails in one process (of OTHER, if it is given) and in each of
     WORLDS processes; all say the same, but for the rank, and write the same file to replay.
+processes.py states FOLDER OTHER
+    the last checkpoints in both must have the same states.
 processes.py alter TRAINER FOLDER NAME -- OPTIONS...
     changes a bit of state NAME in the memory of rank 1 of two processes, which train with --lr=0.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
@@ -462,6 +464,8 @@ def run(trainer, world, expected, arguments):
 
 def main():
     command, trainer, *rest = sys.argv[1:]
+    if command == "states":
+        return check(sameState(trainer, *rest), "other states")
     if command == "run":
         return run(trainer, int(rest[0]), rest[1], rest[2:])
     split = rest.index("--")
