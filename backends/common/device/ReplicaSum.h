@@ -22,10 +22,8 @@
 
 namespace sinter::plain {
 
-inline constexpr uint32_t mostReplicas = 256;
-
 /// Sets elements [begin, end) of every `to[r]` to the sum of those elements of
-/// `from[..]`, for at most mostReplicas replicas. `to[r]` may be `from[r]`.
+/// `from[..]`, for at most 4096 replicas. `to[r]` may be `from[r]`.
 /// False for a dtype that cannot be summed.
 inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
                         const std::vector<void *> &to, uint64_t begin,
