@@ -151,45 +151,6 @@ void compiler::findTiedParameters(const LintContext &context,
 // The loss
 //===----------------------------------------------------------------------===//
 
-static bool isConstant(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (isa<ir::ConstantOp>(op))
-      return true;
-    if (!isa<ir::BroadcastOp, ir::ReshapeOp, ir::CastOp>(op))
-      return false;
-    value = op->getOperand(0);
-  }
-  return false;
-}
-
-/// The sum over `batch` rows from which `value` is computed without any
-/// division; null if there is none.
-static Operation *findSum(Value value, int64_t batch) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<ir::DivOp>(op))
-    return nullptr;
-  if (isa<ir::ReshapeOp, ir::CastOp, ir::NegOp>(op))
-    return findSum(op->getOperand(0), batch);
-  if (isa<ir::MulOp>(op) &&
-      (isConstant(op->getOperand(0)) || isConstant(op->getOperand(1))))
-    return nullptr;
-  if (isa<ir::AddOp, ir::SubOp>(op)) {
-    Operation *first = findSum(op->getOperand(0), batch);
-    return first ? first : findSum(op->getOperand(1), batch);
-  }
-  auto reduce = dyn_cast<ir::ReduceOp>(op);
-  if (!reduce || reduce.getKind() != ir::ReduceKind::sum)
-    return nullptr;
-  bool isOverBatch = llvm::is_contained(reduce.getDims(), 0) &&
-                     ir::tensorType(reduce.getX()).getDimSize(0) == batch;
-  // The rows may have been divided before, or this may be a sum of sums.
-  Operation *before = reduce.getX().getDefiningOp();
-  if (before && isa<ir::DivOp, ir::MulOp>(before) &&
-      llvm::any_of(before->getOperands(), isConstant))
-    return nullptr;
-  return isOverBatch ? op : findSum(reduce.getX(), batch);
-}
-
 void compiler::findSummedLoss(const LintContext &context, LintReport report) {
   ModuleOp module = context.module;
   auto main = module.lookupSymbol<func::FuncOp>(SINTER_ENTRY_MAIN);
@@ -208,7 +169,7 @@ void compiler::findSummedLoss(const LintContext &context, LintReport report) {
     auto type = ir::tensorType(output);
     if (type.getNumElements() != 1 || !isa<FloatType>(type.getElementType()))
       continue;
-    if (Operation *sum = findSum(output, batch))
+    if (Operation *sum = passes::findRowSum(output, batch))
       report(sum->getLoc(),
              "the loss is a sum over the " + Twine(batch) +
                  " rows of the batch, not a mean: gradients grow with --batch");

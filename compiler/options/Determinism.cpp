@@ -46,13 +46,15 @@ static std::string splitIntoShards(Options &options) {
     return "--deterministic=topology needs --batch=N, whose rows it splits";
   const int64_t rows =
       *options.batch * train.request.accumulate * train.request.replicas;
+  // In a shard of one row, the compiler could not see what mixes rows.
   int64_t shards = kMostShards;
-  while (rows % shards != 0)
+  while (shards > 1 && (rows % shards != 0 || rows / shards < 2))
     shards /= 2;
   if (shards % train.request.replicas != 0)
     return "--deterministic=topology splits a batch of " +
            std::to_string(rows) + " rows into " + std::to_string(shards) +
-           " shards, which " + std::to_string(train.request.replicas) +
+           (shards == 1 ? " shard, which " : " shards, which ") +
+           std::to_string(train.request.replicas) +
            " replicas cannot share evenly";
   options.batch = rows / shards;
   train.request.accumulate = shards / train.request.replicas;

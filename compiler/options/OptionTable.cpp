@@ -182,7 +182,8 @@ static const OptionRow rows[] = {
        return readInteger(v, o.train.request.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
-     "number of replicas that share a step (1 to 1024), each with its own batch "
+     "number of replicas that share a step (1 to 1024), each with its own "
+     "batch "
      "and device",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {

@@ -388,6 +388,12 @@ private:
 
     if (!accumulation.isUsed()) {
       sumGradients(step.builder, options.replicas, sharding, trained);
+      if (loss.count) {
+        ValueBuilder b(step.builder,
+                       partLocation(step.builder.getContext(), kLossPart));
+        divideByCount(b, sumOverReplicas(b, loss.count, options.replicas), loss,
+                      trained);
+      }
       return finishStep(step, options, selection, scaling, sharding, checks,
                         loss, trained, updates);
     }

@@ -55,9 +55,9 @@ struct StepLoss {
   mlir::Value loss; // tensor<f32>, the mean over the elements that count
   mlir::Value root; // the value to differentiate, and
   mlir::Value seed; // its cotangent; null: ones
-  /// With micro-batches, loss and seed are divided by `elements`, the number of
-  /// elements of the whole step. If only some of them count, `count` is how
-  /// many of this micro-batch do (tensor<f32>; null: all).
+  /// With micro-batches or shards, loss and seed are divided by `elements`, the
+  /// number of elements of the whole step. If only some of them count, `count`
+  /// is how many of this part of the batch do (tensor<f32>; null: all).
   mlir::Value count;
   double elements = 0;
   /// An op that mixes rows before the loss of each row is known; null: none.
@@ -71,6 +71,17 @@ mlir::FailureOr<StepLoss>
 buildStepLoss(mlir::OpBuilder &builder, mlir::func::FuncOp step,
               const LossPlan &plan, const BuildTrainingOptions &options,
               mlir::Value output, mlir::Value labels, mlir::Value validRows);
+
+/// The sum over `batch` rows from which `value` is computed without a division
+/// by their number, or a multiple of it; null if there is none.
+mlir::Operation *findRowSum(mlir::Value value, int64_t batch);
+
+struct TrainedState;
+
+/// Divides the loss and the gradients by `count` (tensor<f32>), the number of
+/// elements of the step that count, instead of by all of them.
+void divideByCount(ValueBuilder &b, mlir::Value count, StepLoss &stepLoss,
+                   llvm::MutableArrayRef<TrainedState> states);
 
 /// The results of @eval by name, each tensor<f32>: sums over the rows below
 /// `validRows` (a tensor<i64>).

@@ -142,10 +142,14 @@ void Accumulation::take(OpBuilder &builder, func::FuncOp apply,
   }
   ValueBuilder b(builder, partLocation(builder.getContext(), kLossPart));
   stepLoss.loss = takeOne(builder, apply, loss, updates);
-  if (count.empty())
-    return;
+  if (!count.empty())
+    divideByCount(b, takeOne(builder, apply, count, updates), stepLoss, states);
+}
+
+void divideByCount(ValueBuilder &b, Value count, StepLoss &stepLoss,
+                   MutableArrayRef<TrainedState> states) {
   // If every example is ignored, the sum is 0, and so is the loss.
-  Value counted = b.max(takeOne(builder, apply, count, updates), 1.0);
+  Value counted = b.max(count, 1.0);
   Value factor = b.div(b.like(counted, stepLoss.elements), counted);
   stepLoss.loss = b.mul(stepLoss.loss, factor);
   for (TrainedState &state : states) {

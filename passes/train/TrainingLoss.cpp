@@ -6,8 +6,10 @@
 #include "passes/train/Training.h"
 
 #include "ir/Locations.h"
+#include "passes/OpClasses.h"
 #include "sinter/program_names.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -150,13 +152,87 @@ static Value validLosses(ValueBuilder &b, const RowDependence &rows,
   return validMask(b, shape, place, plan.batch, validRows);
 }
 
+/// The value of a constant whose elements are one number, maybe broadcast.
+static std::optional<double> constantNumber(Value value) {
+  for (Operation *op = value.getDefiningOp();
+       isa_and_nonnull<BroadcastOp, ReshapeOp, CastOp>(op);
+       op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return splatNumber(value);
+}
+
+Operation *findRowSum(Value value, int64_t batch) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return nullptr;
+  if (isa<ReshapeOp, CastOp, NegOp>(op))
+    return findRowSum(op->getOperand(0), batch);
+  // Whether a division by `number` makes a mean of the sum over rows.
+  auto isOfRows = [&](double number) {
+    const double rows = std::fabs(number) / static_cast<double>(batch);
+    return rows > 0.5 && std::fabs(rows - std::round(rows)) < 1e-4 * rows;
+  };
+  if (isa<DivOp>(op)) {
+    std::optional<double> divisor = constantNumber(op->getOperand(1));
+    return divisor && !isOfRows(*divisor) ? findRowSum(op->getOperand(0), batch)
+                                          : nullptr;
+  }
+  if (isa<MulOp>(op)) {
+    for (unsigned i : {0, 1})
+      if (std::optional<double> factor = constantNumber(op->getOperand(i)))
+        return *factor != 0 && !isOfRows(1 / *factor)
+                   ? findRowSum(op->getOperand(1 - i), batch)
+                   : nullptr;
+    return nullptr;
+  }
+  if (isa<AddOp, SubOp>(op)) {
+    Operation *first = findRowSum(op->getOperand(0), batch);
+    return first ? first : findRowSum(op->getOperand(1), batch);
+  }
+  auto reduce = dyn_cast<ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ReduceKind::sum)
+    return nullptr;
+  const bool isOverBatch = llvm::is_contained(reduce.getDims(), 0) &&
+                           tensorType(reduce.getX()).getDimSize(0) == batch;
+  // The rows may have been divided before, or this may be a sum of sums.
+  if (Operation *before = reduce.getX().getDefiningOp())
+    for (unsigned i = 0; i < before->getNumOperands(); ++i)
+      if (std::optional<double> number = constantNumber(before->getOperand(i));
+          number && *number != 0 &&
+          ((isa<DivOp>(before) && i == 1 && isOfRows(*number)) ||
+           (isa<MulOp>(before) && isOfRows(1 / *number))))
+        return nullptr;
+  return isOverBatch ? op : findRowSum(reduce.getX(), batch);
+}
+
+/// Says so if the loss of a batch, which the graph computes, is not the mean of
+/// the losses of its parts.
+static void warnIfNotMean(ValueBuilder &b, func::FuncOp step,
+                          const LossPlan &plan, Value output, int64_t parts) {
+  if (plan.batch < 2)
+    return; // of one row, a sum is the mean
+  const RowDependence rows(step, plan.batch);
+  MaskedLoss masked = maskGraphLoss(b, rows, output, plan.batch,
+                                    scalarI64(b.b, b.loc, plan.batch));
+  Operation *sum = findRowSum(output, plan.batch),
+            *mixing = masked.loss ? nullptr : masked.mixedBy;
+  if (sum || mixing)
+    (sum ? sum : mixing)->emitWarning()
+        << "the loss of a step is the mean of the losses of " << parts
+        << " parts of the batch, which is not the loss of the whole batch: "
+        << (sum ? "this is a sum over rows"
+                : "here rows are mixed, and not only by a mean");
+}
+
 FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
                                   const LossPlan &plan,
                                   const BuildTrainingOptions &options,
                                   Value output, Value labels, Value validRows) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
-  const bool accumulates = options.accumulate > 1;
+  // In shards, too, so that sums do not depend on how many a replica has.
+  const bool accumulates = options.accumulate > 1,
+             countsLater = accumulates || options.pairwise;
   // With micro-batches, sums over replicas come after the last micro-batch.
   const int64_t replicas = accumulates ? 1 : options.replicas;
   const double parts = static_cast<double>(options.replicas) *
@@ -170,6 +246,7 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
     if (parts == 1)
       return StepLoss{b.cast(loss, f32), loss, {}, {}};
     // The mean of the losses of the parts.
+    warnIfNotMean(b, step, plan, output, static_cast<int64_t>(parts));
     double share = 1.0 / parts;
     Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
     return StepLoss{mean, loss, b.like(loss, share), {}};
@@ -195,7 +272,7 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   const double elements =
       parts * static_cast<double>(std::max<int64_t>(type.getNumElements(), 1));
   Value count = b.like(sum, elements), countedHere;
-  if (losses.counted && accumulates) {
+  if (losses.counted && countsLater) {
     countedHere = b.sum(b.cast(losses.counted, f32), allDims(losses.counted));
   } else if (losses.counted) {
     // If every example is ignored, the sum is 0, and so is the loss.

@@ -265,6 +265,7 @@ Status Trainer::loop() {
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());
   while (step_ < end && !isStopped()) {
+    job_->setStep(step_, /*isTraining=*/true);
     Result<int64_t> until = awaitPermission(end);
     if (!until.ok())
       return until.status();
@@ -272,15 +273,14 @@ Status Trainer::loop() {
       continue;
     const int64_t count = stepsToBegin(*until);
     SINTER_RETURN_IF_ERROR(timeCommands());
-    job_->setStep(step_, /*isTraining=*/true);
     SINTER_RETURN_IF_ERROR(beginSteps(count));
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     bool saves = !job_->spansProcesses() && isTimeToSave();
     const int64_t ahead = worksAhead() && !ends && !saves ? count : 0;
     while (int64_t(replicas_->underWay()) > ahead)
       SINTER_RETURN_IF_ERROR(finishStep());
-    job_->setStep(step_, /*isTraining=*/false);
     if (ends) {
+      job_->setStep(step_, /*isTraining=*/false);
       SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(evaluateNow());
     }
@@ -288,6 +288,7 @@ Status Trainer::loop() {
       SINTER_RETURN_IF_ERROR(saveOrWarn());
   }
   SINTER_RETURN_IF_ERROR(finishSteps());
+  job_->setStep(step_, /*isTraining=*/false);
   return timeCommands(/*ends=*/true);
 }
 

@@ -74,6 +74,7 @@ Status Trainer::benchHere(std::optional<int64_t> steps) {
 Status Trainer::makeSteps(int64_t count) {
   const int64_t end = step_ + count;
   while (step_ < end) {
+    job_->setStep(step_, /*isTraining=*/true);
     Result<int64_t> until = awaitPermission(end);
     if (!until.ok())
       return until.status();
@@ -82,11 +83,9 @@ Status Trainer::makeSteps(int64_t count) {
     if (*until == step_)
       continue;
     const int64_t begun = stepsToBegin(*until);
-    job_->setStep(step_, /*isTraining=*/true);
     SINTER_RETURN_IF_ERROR(beginSteps(begun));
     while (int64_t(replicas_->underWay()) > (worksAhead() ? begun : 0))
       SINTER_RETURN_IF_ERROR(finishStep());
-    job_->setStep(step_, /*isTraining=*/false);
   }
   return finishSteps();
 }

@@ -201,6 +201,7 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
   case Order::Compare:
   case Order::Save:
     SINTER_RETURN_IF_ERROR(finishSteps());
+    job_->setStep(step_, /*isTraining=*/false);
     SINTER_RETURN_IF_ERROR(compareProcesses());
     comparedStep_ = step_;
     comparedAt_ = std::chrono::steady_clock::now();
