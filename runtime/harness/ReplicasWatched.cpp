@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/exec/DividedStates.h"
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Replicas.h"
 
@@ -136,20 +137,14 @@ Status Replicas::readState(uint32_t index, std::vector<uint8_t> &bytes) {
 }
 
 Status Replicas::writeState(uint32_t index, std::span<const uint8_t> bytes) {
-  const uint64_t partBytes =
-      first().program()->program->artifact().states[index].partBytes;
-  std::vector<uint8_t> part(partBytes);
+  const sinter_state_desc &state =
+      first().program()->program->artifact().states[index];
   for (size_t i = 0; i < replicas_.size(); ++i) {
-    const uint8_t *from = bytes.data();
-    if (partBytes) {
-      const uint64_t begin = std::min<uint64_t>(bytes.size(), i * partBytes),
-                     end = std::min<uint64_t>(bytes.size(), begin + partBytes);
-      std::fill(part.begin(), part.end(), uint8_t(0));
-      std::copy(bytes.begin() + begin, bytes.begin() + end, part.begin());
-      from = part.data();
-    }
+    Program &program = *replicas_[i]->session->program()->program;
     SINTER_RETURN_IF_ERROR(
-        replicas_[i]->session->program()->program->writeState(index, from));
+        state.partBytes
+            ? program.writeState(index, partOf(state, bytes, i).data())
+            : program.writeState(index, bytes.data()));
   }
   return {};
 }

@@ -319,8 +319,9 @@ Result<std::unique_ptr<Communicator>> joinJob(const sinter_rank &rank,
   if (local.rank == 0)
     shared = std::make_shared<SharedSum>(group);
   SINTER_RETURN_IF_ERROR((*meeting)->meet(local.rank, &shared));
-  shared =
-      *static_cast<const std::shared_ptr<SharedSum> *>((*meeting)->shownBy(0));
+  if (local.rank != 0)
+    shared = *static_cast<const std::shared_ptr<SharedSum> *>(
+        (*meeting)->shownBy(0));
   SINTER_RETURN_IF_ERROR((*meeting)->meet(local.rank, &shared));
   if (local.rank == 0)
     forgetSpanningGroup(rank.group);
