@@ -4,11 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/CpuGroup.h"
-#include "runtime/collective/Rendezvous.h"
-#include "runtime/collective/SpanningGroup.h"
 #include "runtime/device/Stream.h"
 #include "test/runtime/CollectiveArrays.h"
+#include "test/runtime/GroupOfThreads.h"
 #include "test/runtime/OneCommand.h"
 #include "test/runtime/ThreadExchange.h"
 
@@ -23,83 +21,19 @@ using test::CollectiveArrays;
 
 namespace {
 
-/// How many processes, and replicas of each.
-struct Layout {
-  uint32_t processes, count;
-  uint32_t replicas() const { return processes * count; }
-};
+using test::Layout, test::Body;
 
-using Body = std::function<Status(Communicator &)>;
-
-Status runReplica(const sinter_rank &rank, const Body &body) {
-  auto group = cpu::joinCpuGroup(rank);
-  SINTER_RETURN_IF_ERROR(group.status());
-  Status status = body(**group);
-  return status.ok() ? (*group)->await((*group)->numBegun()) : status;
-}
-
-/// Runs `replicas`, threads of this process; returns the first error.
-Status onReplicas(const sinter_rank &group, uint32_t first, uint32_t count,
-                  const Body &body) {
-  std::vector<Status> results(count);
-  std::vector<std::thread> threads;
-  for (uint32_t l = 0; l < count; ++l)
-    threads.emplace_back([&, l] {
-      sinter_rank rank = group;
-      rank.rank = first + l;
-      results[l] = runReplica(rank, body);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  for (Status &status : results)
-    SINTER_RETURN_IF_ERROR(status);
-  return {};
-}
-
-uint16_t freePort() {
-  Result<Listener> listener = Listener::open("127.0.0.1", 0);
-  REQUIRE(listener.ok());
-  return listener->port();
-}
-
-/// Plays the processes of a job, if there are several.
 Status onProcesses(Layout layout, const Body &body) {
-  sinter_rank whole = {};
-  whole.replicas = layout.replicas();
-  if (layout.processes == 1) {
-    nameLocalGroup(whole.group);
-    return onReplicas(whole, 0, layout.count, body);
-  }
-  const uint16_t port = freePort();
   test::Wires wires(layout.processes);
-  std::vector<Status> results(layout.processes);
-  std::vector<std::thread> threads;
-  auto process = [&](uint32_t p) -> Status {
-    Ranks ranks;
-    ranks.rank = p;
-    ranks.world = layout.processes;
-    ranks.leaderHost = "127.0.0.1";
-    ranks.leaderPort = port;
-    auto meeting = Meeting::join(ranks, {});
-    SINTER_RETURN_IF_ERROR(meeting.status());
-    GroupRequest request{meeting->get(), p * layout.count, layout.count};
-    sinter_rank mine = whole;
-    SINTER_RETURN_IF_ERROR(nameGroupOfThreads(
-        request,
-        [&](Meeting &) {
+  return test::onProcesses(
+      layout,
+      [&](uint32_t number) -> MakeExchange {
+        return [&, number](Meeting &) {
           return Result<std::unique_ptr<Exchange>>(
-              std::make_unique<test::ThreadExchange>(wires, p));
-        },
-        mine.group));
-    return onReplicas(mine, request.first, request.count, body);
-  };
-  for (uint32_t p = 0; p < layout.processes; ++p)
-    threads.emplace_back([&, p] { results[p] = process(p); });
-  for (std::thread &thread : threads)
-    thread.join();
-  for (Status &status : results)
-    SINTER_RETURN_IF_ERROR(status);
-  return {};
+              std::make_unique<test::ThreadExchange>(wires, number));
+        };
+      },
+      body);
 }
 
 constexpr Layout layouts[] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}, {4, 1}};
