@@ -76,6 +76,20 @@ sinter::rt::replicaDevices(const sinter_artifact &artifact,
   return names;
 }
 
+size_t sinter::rt::firstDevice(size_t visible, size_t count, size_t localRank) {
+  return visible == count ? 0 : localRank * count;
+}
+
+/// How many devices of the artifact's kind this process sees; 0 if that cannot
+/// be told: the error comes when one is opened.
+static size_t visibleDevices(const sinter_artifact &artifact) {
+  for (const DeviceKind &kind : linkedDevices().kinds())
+    if (kind.name == artifact.target && kind.isNumbered && kind.count)
+      if (Result<int> count = kind.count(); count.ok())
+        return static_cast<size_t>(std::max(0, *count));
+  return 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//
@@ -171,8 +185,12 @@ Result<std::unique_ptr<Replicas>>
 Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
                  Job &job) {
   const uint32_t count = job.localReplicas();
+  const size_t first =
+      job.spansProcesses() && options.device.empty()
+          ? firstDevice(visibleDevices(artifact), count, job.localRank())
+          : 0;
   Result<std::vector<std::string>> devices =
-      replicaDevices(artifact, options.device, count, job.localRank() * count);
+      replicaDevices(artifact, options.device, count, first);
   if (!devices.ok())
     return devices.status();
   std::unique_ptr<Replicas> all(new Replicas);

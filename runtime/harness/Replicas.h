@@ -36,6 +36,11 @@ Result<std::vector<std::string>> replicaDevices(const sinter_artifact &artifact,
                                                 const std::string &device,
                                                 size_t count, size_t first = 0);
 
+/// The number of the first device of a process with `count` replicas that is
+/// process `localRank` of its host and sees `visible` devices. Launchers may
+/// show each process its own devices alone; their numbers begin with 0.
+size_t firstDevice(size_t visible, size_t count, size_t localRank);
+
 class Replicas {
 public:
   /// Loads the program on each device, and makes one group of them and of those
