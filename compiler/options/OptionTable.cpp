@@ -183,8 +183,7 @@ static const OptionRow rows[] = {
      }},
     {"--replicas", "N",
      "number of replicas that share a step (1 to 1024), each with its own "
-     "batch "
-     "and device",
+     "batch and device",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.request.replicas, 1, 1024);

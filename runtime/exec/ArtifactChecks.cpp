@@ -118,13 +118,13 @@ Status checkRounded(const sinter_artifact &artifact, uint32_t index) {
     return entry.name && std::strcmp(entry.name, SINTER_ENTRY_REFRESH) == 0 &&
            !entry.numInputs && !entry.numOutputs;
   };
-  if (state.initOffsetBytes != UINT64_MAX)
+  const bool isOfDivided = isRoundedOfDivided(artifact, index);
+  if (state.initOffsetBytes != UINT64_MAX ||
+      (!isOfDivided &&
+       std::none_of(artifact.entries, artifact.entries + artifact.numEntries,
+                    isRefresh)))
     return corrupt("nothing computes " + who);
-  if (!isRoundedOfDivided(artifact, index) &&
-      std::none_of(artifact.entries, artifact.entries + artifact.numEntries,
-                   isRefresh))
-    return corrupt("nothing computes " + who);
-  if (isRoundedOfDivided(artifact, index) &&
+  if (isOfDivided &&
       (artifact.states[state.of].tensor.dtype != SINTER_F32 ||
        (state.tensor.dtype != SINTER_F16 && state.tensor.dtype != SINTER_BF16)))
     return corrupt(who + " is not a rounding to 16 bits");

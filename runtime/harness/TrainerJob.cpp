@@ -61,7 +61,7 @@ static bool hasMark(const std::string &directory, const std::string &mark) {
     Result<std::vector<uint8_t>> found = readFile(markIn(directory));
     if (found.ok() && std::string(found->begin(), found->end()) == mark)
       return true;
-    // Nothing but time can show that there is no such file.
+    // It may still appear.
     if (i + 1 < tries)
       std::this_thread::sleep_for(pause);
   }

@@ -96,9 +96,6 @@ public:
   open(const std::string &directory, bool mayContain, int32_t keep);
   ~CheckpointStore();
 
-  /// Whether a run has opened `directory` as a store, now or before.
-  static bool isStore(const std::string &directory);
-
   const std::string &directory() const { return directory_; }
   /// Saves the program's state, which the caller has found to be finite, as
   /// step `manifest.step` and fills in the fields about the payload. On failure

@@ -132,10 +132,6 @@ CheckpointStore::open(const std::string &directory, bool mayContain,
   return store;
 }
 
-bool CheckpointStore::isStore(const std::string &directory) {
-  return ::access((directory + "/" + lockName).c_str(), F_OK) == 0;
-}
-
 CheckpointStore::~CheckpointStore() {
   for (int fd : {lockFd_, directoryFd_}) // releases the lock
     if (fd >= 0)

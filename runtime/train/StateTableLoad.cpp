@@ -71,8 +71,8 @@ void StateTable::addAverages(Chosen &chosen) const {
   }
 }
 
-/// Each holder gets its part of `whole`, and all of its rounding, which
-/// `program` gets if there are no holders.
+/// Writes to each holder its part of `whole` and the rounding of all of it.
+/// Without holders, writes the rounding to `program`.
 Status StateTable::writeDivided(size_t index, std::span<const uint8_t> whole,
                                 sinter_program *program) const {
   auto write = [](sinter_program *to, size_t state,

@@ -15,7 +15,7 @@ func.func @main(%x: tensor<2x3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sin
 
 // -----
 
-// A factor is no number of rows.
+// A constant factor does not make a mean of a sum over rows.
 sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
 func.func @main(%x: tensor<2x3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w}) -> (tensor<f32> {sinter.output = "half_of_sum"}) {
   %half = sinter.constant dense<0.33> : tensor<f32>
