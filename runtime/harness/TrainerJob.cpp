@@ -49,7 +49,7 @@ Status Trainer::joinJob() {
 
 /// A file by which all recognise a directory of rank 0 while they compare them.
 static std::string markIn(const std::string &directory) {
-  return directory + "/.rank-0";
+  return CheckpointStore::temporaryName(directory, "rank-0");
 }
 
 /// Whether the mark of rank 0 is in `directory`, maybe after a while: a file

@@ -96,6 +96,10 @@ public:
   open(const std::string &directory, bool mayContain, int32_t keep);
   ~CheckpointStore();
 
+  /// A name in `directory` for a file of a few moments; if it is left there,
+  /// the next open() removes it.
+  static std::string temporaryName(const std::string &directory,
+                                   const std::string &name);
   const std::string &directory() const { return directory_; }
   /// Saves the program's state, which the caller has found to be finite, as
   /// step `manifest.step` and fills in the fields about the payload. On failure

@@ -132,6 +132,11 @@ CheckpointStore::open(const std::string &directory, bool mayContain,
   return store;
 }
 
+std::string CheckpointStore::temporaryName(const std::string &directory,
+                                           const std::string &name) {
+  return directory + "/" + leftoverPrefix + name;
+}
+
 CheckpointStore::~CheckpointStore() {
   for (int fd : {lockFd_, directoryFd_}) // releases the lock
     if (fd >= 0)
@@ -306,7 +311,7 @@ Status CheckpointStore::writeAndPublish(Manifest &manifest,
   SINTER_RETURN_IF_ERROR(makeAgain());
   std::string path = checkpointPath(directory_, manifest.step);
   std::string name = path.substr(directory_.size() + 1);
-  std::string temporary = directory_ + "/" + leftoverPrefix + name;
+  std::string temporary = temporaryName(directory_, name);
   // What a failed save could not remove is in the way of the next one.
   tryToRemove(temporary);
   Status status = orOutOfMemory(

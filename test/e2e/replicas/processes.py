@@ -270,7 +270,7 @@ def kills(trainer, folder, world, count, steps, options):
 def unfinished(run):
     """(name, files) of the checkpoint that is being written; None without one."""
     for name in os.listdir(run) if os.path.isdir(run) else []:
-        if name.startswith(".tmp-"):
+        if name.startswith(".tmp-step-"):
             try:
                 return name.removeprefix(".tmp-"), set(os.listdir(os.path.join(run, name)))
             except FileNotFoundError:  # it has got its name
