@@ -7,13 +7,13 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
                                   (Debian: python3-torch, python3-onnx; PyPI: see tools/dev bench)
 
 Each process has one thread, on a processor of its own, and the batch of the row in rows.py. A
-round times, in this order and for both: one process; two that know nothing of each other; two
-that sum their gradients. Printed are the medians over all rounds:
-    alone       ms per step of one process
+round times, in this order and for both: one process, on each processor in turn; two that know
+nothing of each other; two that sum their gradients. Printed are the medians over all rounds:
+    alone       ms per step of one process, the mean of the two processors
     apart       of two processes that know nothing of each other: the machine's own losses
     together    of two processes of one job
-    efficiency  alone / together
-    overhead    together - apart: what a step waits for the sums, in ms
+    efficiency  alone / together of a round, since machines have slow phases
+    overhead    together - apart of a round: what a step waits for the sums, in ms
 """
 
 import argparse
@@ -45,11 +45,11 @@ def freePort():
         return one.getsockname()[1]
 
 
-def timeOf(commands, world):
-    """Runs the commands at once, each on its processor; the mean of their ms per step. With
-    `world` 2 they are one job."""
+def timeOf(commands, world, first=0):
+    """Runs the commands at once, each on its processor, from the `first` on; the mean of their
+    ms per step. With `world` 2 they are one job."""
     port, running = freePort(), []
-    for rank, command in enumerate(commands):
+    for rank, command in enumerate(commands, first):
         environment = dict(os.environ, OMP_NUM_THREADS="1")
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
             environment.pop(name, None)
@@ -128,15 +128,18 @@ class Side:
 
     def round(self):
         one, two = self.command(1, self.steps), self.command(2, self.steps)
-        self.times["alone"].append(timeOf([one], 1))
+        self.times["alone"].append(statistics.mean(timeOf([one], 1, cpu) for cpu in (0, 1)))
         self.times["apart"].append(timeOf([one, one], 1))
         self.times["together"].append(timeOf([two, two], 2))
 
     def report(self, network):
-        alone, apart, together = (statistics.median(self.times[key])
-                                  for key in ("alone", "apart", "together"))
+        median = statistics.median
+        rounds = list(zip(*(self.times[key] for key in ("alone", "apart", "together"))))
+        alone, apart, together = (median(column) for column in zip(*rounds))
+        efficiency = median(alone / together for alone, _, together in rounds)
+        overhead = median(together - apart for _, apart, together in rounds)
         print(f"{network:8} {self.name:8} {alone:10.3f} {apart:10.3f} {together:10.3f} "
-              f"{alone / together:10.2f} {together - apart:10.3f}", flush=True)
+              f"{efficiency:10.2f} {overhead:10.3f}", flush=True)
 
 
 def compile(bin_, folder, network, batch, replicas):
