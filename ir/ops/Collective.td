@@ -42,7 +42,8 @@ def Sinter_ReduceScatterOp : Sinter_CollectiveOp<"reduce_scatter", Sinter_Number
   let summary = "this replica's part of a sum over all replicas";
   let description = [{
     Operand k is cut into `replicas` equal parts. On replica r, result k is the sum of part r of operand k of all
-    replicas, with the bits that `all_reduce` computes.
+    replicas. On the CPU and on simulated devices it has the bits that `all_reduce` computes; on others the
+    communication library may sum in another order than for `all_reduce`.
 
     C1: there is at least one operand; each has one dimension, which `replicas` divides. C2: `replicas` is 1 or more.
     ```mlir

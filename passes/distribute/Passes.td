@@ -9,15 +9,16 @@
 include "mlir/Pass/PassBase.td"
 
 def BucketCollectives : Pass<"sinter-bucket-collectives", "::mlir::func::FuncOp"> {
-  let summary = "Merge all_reduces that do not depend on each other into messages of a given size";
+  let summary = "Merge collectives that do not depend on each other into messages of a given size";
   let description = [{
     Messages are filled in the order in which the operands are computed, so that a message can be sent
-    while the backward pass is still running. An all_reduce that depends on the result of another one
-    goes into a later message. A message has one element type.
+    while the backward pass is still running. A collective that depends on the result of another one
+    goes into a later message. A message is of one op (`all_reduce`, `reduce_scatter` or `all_gather`), and has
+    one element type.
   }];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20",
-           "no further all_reduce is added to a message of this many bytes">,
+           "no further collective is added to a message of this many bytes">,
   ];
 }
 

@@ -44,6 +44,10 @@ public:
   /// sinter_artifact.target of the programs that it runs: "cpu", "cuda", "sim".
   virtual const std::string &kind() const = 0;
 
+  /// Names the hardware among all devices of all hosts, where it serves one
+  /// replica of a group at most; otherwise "".
+  virtual std::string uniqueName() const { return ""; }
+
   /// One line each for `doctor`: hardware, driver, libraries, what they can do.
   virtual std::vector<std::string> report() const = 0;
 

@@ -231,7 +231,8 @@ Result<Permission> Job::awaitPermission(int64_t step, int64_t most,
   return permission;
 }
 
-Status Job::conclude(Status status, const std::string &where) {
+Status Job::conclude(Status status, const std::string &where,
+                     const std::string &advice) {
   if (!meeting_ || status.ok() || status.code() == SINTER_INTERRUPTED ||
       endsTogether_)
     return status;
@@ -253,6 +254,6 @@ Status Job::conclude(Status status, const std::string &where) {
             status.message().substr(std::min(
                 status.message().rfind(", message "), status.message().size()));
   if (ended.code() == SINTER_INTERRUPTED)
-    text += "; restart all processes with --resume";
+    text += "; " + advice;
   return {ended.code(), text};
 }

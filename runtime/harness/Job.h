@@ -81,9 +81,10 @@ public:
   }
 
   /// `status` of this process, as the job's: if it is about another process,
-  /// why that one has ended, with `where` this one was: "step 7". Tells the
-  /// others of a failure.
-  Status conclude(Status status, const std::string &where);
+  /// why that one has ended, with `where` this one was: "step 7", and `advice`
+  /// for when that one did not fail. Tells the others of a failure.
+  Status conclude(Status status, const std::string &where,
+                  const std::string &advice = "restart all processes");
   /// All processes have found what they end with now, so that none has to tell
   /// the others.
   void endTogether() { endsTogether_ = true; }

@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 using namespace sinter::rt;
@@ -78,6 +80,27 @@ sinter::rt::replicaDevices(const sinter_artifact &artifact,
 
 size_t sinter::rt::firstDevice(size_t visible, size_t count, size_t localRank) {
   return visible == count ? 0 : localRank * count;
+}
+
+std::string sinter::rt::sharedDevice(const std::vector<std::string> &devices) {
+  struct User {
+    size_t rank;
+    std::string name;
+  };
+  std::map<std::string, User> users; // by unique name
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    std::istringstream lines(devices[rank]);
+    for (std::string name, uniqueName; lines >> name >> uniqueName;) {
+      auto [other, isNew] = users.try_emplace(uniqueName, User{rank, name});
+      if (!isNew && other->second.rank != rank)
+        return "ranks " + std::to_string(other->second.rank) + " and " +
+               std::to_string(rank) + " use the same device, " + uniqueName +
+               " (" + other->second.name +
+               (other->second.name == name ? "" : " and " + name) +
+               "); each process needs one of its own";
+    }
+  }
+  return "";
 }
 
 /// How many devices of the artifact's kind this process sees; 0 if that cannot
@@ -237,7 +260,7 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
     return prepare(SINTER_ENTRY_APPLY, replica.step);
   }));
   // Only after all are loaded, in all processes: joining waits for all.
-  SINTER_RETURN_IF_ERROR(job.agree({}));
+  SINTER_RETURN_IF_ERROR(all->checkDevices());
   if (group.replicas > 1)
     SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) {
       sinter_rank rank = group;
@@ -255,6 +278,20 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
         replica->session->program()->program->abortGroup();
     });
   return all;
+}
+
+Status Replicas::checkDevices() {
+  std::string own;
+  for (const auto &replica : replicas_) {
+    const Device &device = replica->session->program()->program->device();
+    if (const std::string name = device.uniqueName(); !name.empty())
+      own += device.name() + " " + name + "\n";
+  }
+  Result<std::string> shared = job_->combine(std::move(own), sharedDevice);
+  if (!shared.ok() || shared->empty())
+    return shared.status();
+  job_->endTogether();
+  return Status::invalid(*shared);
 }
 
 std::string Replicas::workers() const {

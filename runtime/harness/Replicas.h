@@ -41,6 +41,11 @@ Result<std::vector<std::string>> replicaDevices(const sinter_artifact &artifact,
 /// show each process its own devices alone; their numbers begin with 0.
 size_t firstDevice(size_t visible, size_t count, size_t localRank);
 
+/// One line if two processes use the same device, else "". Process i gives
+/// devices[i]: a line "cuda:0 GPU-..." (name, Device::uniqueName()) for each of
+/// its devices that has such a name.
+std::string sharedDevice(const std::vector<std::string> &devices);
+
 class Replicas {
 public:
   /// Loads the program on each device, and makes one group of them and of those
@@ -151,6 +156,8 @@ private:
   using Task = std::function<Status(Replica &)>;
 
   Replicas() = default;
+  /// SINTER_INVALID, in all processes, if two of them use the same device.
+  Status checkDevices();
   /// Runs `job` for every replica, each on its own thread. Returns the first
   /// error that is not about another replica.
   Status onAll(const Task &task);

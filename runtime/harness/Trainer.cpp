@@ -36,8 +36,22 @@ Status sinter::rt::runTrain(const sinter_artifact &artifact,
 Status Trainer::run() {
   Status status = trainHere();
   return job_ ? job_->conclude(std::move(status),
-                               "step " + std::to_string(doneSteps_ + 1))
+                               "step " + std::to_string(doneSteps_ + 1),
+                               restartText())
               : status;
+}
+
+/// What to do when another process was lost, and what of the training is lost
+/// with it, which the leader knows.
+std::string Trainer::restartText() const {
+  if (options_.out.empty())
+    return "nothing was saved because there is no --out";
+  const int64_t from = std::max(savedStep_, firstStep_);
+  return (job_->isLeader() && doneSteps_ > from
+              ? "what was trained after step " + std::to_string(from) +
+                    " is lost; "
+              : "") +
+         std::string("restart all processes with --resume");
 }
 
 Status Trainer::trainHere() {

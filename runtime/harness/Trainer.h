@@ -44,6 +44,7 @@ public:
   Status bench(std::optional<int64_t> steps);
 
 private:
+  std::string restartText() const;
   Status trainHere();
   Status benchHere(std::optional<int64_t> steps);
   Status prepare();

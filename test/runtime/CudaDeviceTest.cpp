@@ -113,6 +113,7 @@ TEST_CASE("cuda: devices tell what they are", "[cuda]") {
   CHECK(report.find("Old GPU, compute capability 8.6") != std::string::npos);
   CHECK(report.find("UUID: GPU-01112131-4151-6171-8191-a1b1c1d1e1f1") !=
         std::string::npos);
+  CHECK(device->uniqueName() == "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
   CHECK(report.find("driver: CUDA 13.0") != std::string::npos);
   CHECK(report.find("64.0 MiB are taken by the context") != std::string::npos);
   checkLine(createCudaDevice(fake.table(), 2, {}).status(), SINTER_INVALID,

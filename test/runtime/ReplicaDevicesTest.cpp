@@ -39,3 +39,15 @@ TEST_CASE("replica devices: their names", "[ranks]") {
   artifact.target = "cpu";
   CHECK(*replicaDevices(artifact, "", 2, 2) == Names{"cpu", "cpu"});
 }
+
+TEST_CASE("replica devices: one that two processes use is refused", "[ranks]") {
+  CHECK(sharedDevice({"cuda:0 GPU-1\n", "cuda:0 GPU-2\n"}).empty());
+  CHECK(sharedDevice({"", ""}).empty()); // of CPUs
+  CHECK(sharedDevice({"cuda:0 GPU-1\n", "cuda:0 GPU-2\n", "cuda:0 GPU-1\n"}) ==
+        "ranks 0 and 2 use the same device, GPU-1 (cuda:0); each process needs "
+        "one of its own");
+  CHECK(sharedDevice(
+            {"cuda:0 GPU-1\ncuda:1 GPU-2\n", "cuda:0 GPU-3\ncuda:2 GPU-2\n"}) ==
+        "ranks 0 and 1 use the same device, GPU-2 (cuda:1 and cuda:2); each "
+        "process needs one of its own");
+}

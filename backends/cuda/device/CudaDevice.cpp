@@ -58,6 +58,7 @@ public:
 
   const std::string &name() const override { return name_; }
   const std::string &kind() const override { return kindName; }
+  std::string uniqueName() const override;
   std::vector<std::string> report() const override;
   Status checkCode(const sinter_artifact &artifact) const override;
   int threads() const override { return 1; }
@@ -206,6 +207,8 @@ CudaDevice::~CudaDevice() {
     (void)driver_.streamDestroy(setup_);
   arena_.release();
 }
+
+std::string CudaDevice::uniqueName() const { return context_->facts().uuid; }
 
 std::vector<std::string> CudaDevice::report() const {
   const DeviceFacts &facts = context_->facts();
