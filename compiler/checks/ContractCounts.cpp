@@ -45,8 +45,7 @@ template <class... Ops> static Count countOps(exec::ProgramOp program) {
 }
 
 Count compiler::countLibraryCalls(exec::ProgramOp program) {
-  return countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
-                  exec::CollectiveOp>(program);
+  return countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(program);
 }
 
 Count compiler::countLaunches(exec::ProgramOp program) {

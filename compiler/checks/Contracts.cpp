@@ -57,8 +57,10 @@ const Row rows[] = {
      Form::None, countFallbacks},
     {"no-host-sync", "the host never waits for a GPU in a run", Form::None,
      countHostSyncs},
-    {"kernels", "at most N launches and library calls in a run", Form::Number,
-     countKernels},
+    {"kernels",
+     "at most N launches, library calls and messages to other replicas in a "
+     "run",
+     Form::Number, countKernels},
     {"launches", "at most N launches of generated kernels in a run",
      Form::Number, countLaunches},
     {"library-calls", "at most N library calls in a run", Form::Number,

@@ -206,12 +206,16 @@ mlir::LogicalResult compiler::verifyLayout(mlir::ModuleOp module,
 mlir::LogicalResult compiler::verifyDistributed(mlir::ModuleOp module,
                                                 const PhaseContext &context) {
   Reports reports;
+  auto training = exec::TrainingAttr::of(module);
+  const int64_t inProgram = training ? training.getReplicas() : 1;
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full() || !mlir::isa<ir::CollectiveOpInterface>(op))
       return;
-    if (context.options.train.request.replicas <= 1)
-      reports.report(op) << "'" << op->getName()
-                         << "' in a program of one replica";
+    const auto replicas = static_cast<int64_t>(
+        mlir::cast<ir::CollectiveOpInterface>(op).getReplicas());
+    if (replicas != inProgram)
+      reports.report(op) << "'" << op->getName() << "' of " << replicas
+                         << " replicas in a program of " << inProgram;
   });
   return reports.result();
 }

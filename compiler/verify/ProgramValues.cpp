@@ -206,6 +206,16 @@ std::string compiler::whyNotEvaluated(ModuleOp module) {
         !function.getBody().hasOneBlock())
       return "a program with a function " + quoted(name) +
              ", as for several devices, cannot be evaluated: not yet";
+    // One evaluation is one replica, whose peers hold the same values.
+    StringRef divided;
+    function.walk([&](ir::CollectiveOpInterface op) {
+      if (!isa<ir::EvaluateOpInterface>(op.getOperation()))
+        divided = op->getName().stripDialect();
+    });
+    if (!divided.empty())
+      return "a program whose replicas divide states (--shard) cannot be "
+             "evaluated, because of its " +
+             divided.str() + ": not yet";
   }
   return "";
 }

@@ -196,7 +196,7 @@ def Exec_CollectiveOp : Exec_CommandOp<"collective", [AttrSizedOperandSegments]>
 
     C1: as many reads as writes, at least one; all of one element type. Read i has the size of write i, that times `replicas`
     (reduce_scatter), or that divided by `replicas` (all_gather). C2: `event` is not negative, and belongs to one collective
-    of the program.
+    of the program. C3: all collectives of a program have the same number of replicas.
     ```mlir
     exec.collective all_reduce over data of 2 event 0 (%a, %b) -> (%c, %d)
     ```

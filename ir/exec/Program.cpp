@@ -109,6 +109,7 @@ LogicalResult ProgramOp::verifyRegions() {
   for (TypeAttr type : getOutputTypes().getAsRange<TypeAttr>())
     sizes.push_back(sizeBytes(type.getValue()));
   SmallVector<bool> whole(sizes.size(), false);
+  CollectiveOp first; // of the collectives
   for (Operation &op : getBody().front()) {
     if (auto buffer = dyn_cast<BufferOp>(op)) {
       if (failed(verifyOwnSlice(*this, buffer)))
@@ -123,6 +124,14 @@ LogicalResult ProgramOp::verifyRegions() {
         return op.emitOpError() << "has an operand that is not an exec.buffer";
     if (failed(verifyCommand(&op)))
       return failure();
+    if (auto collective = dyn_cast<CollectiveOp>(op)) {
+      if (!first)
+        first = collective;
+      if (collective.getReplicas() != first.getReplicas())
+        return op.emitOpError()
+               << "has " << collective.getReplicas()
+               << " replicas, an earlier collective " << first.getReplicas();
+    }
     for (Value value : command.getWrites()) {
       SliceAttr slice = bufferOp(value).getSlice();
       if (slice.getSpace() == Space::output &&

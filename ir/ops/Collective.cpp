@@ -65,9 +65,18 @@ AllGatherOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
                               SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   const auto replicas = static_cast<int64_t>(adaptor.getReplicas());
+  Report report(loc, getOperationName());
+  // The verifier refuses a number of replicas below 1.
+  for (Value operand : operands)
+    if (RankedTensorType type = tensorType(operand); type.getRank() == 1)
+      if (int64_t size = 0;
+          replicas > 0 && llvm::MulOverflow(type.getDimSize(0), replicas, size))
+        return report("gathers ", replicas, " parts of ", type.getDimSize(0),
+                      " elements, more than 2^63");
   return inferFlat(
-      Report(loc, getOperationName()), operands,
-      [&](int64_t size) { return size * replicas; }, types);
+      report, operands,
+      [&](int64_t size) { return replicas > 0 ? size * replicas : size; },
+      types);
 }
 
 //===----------------------------------------------------------------------===//

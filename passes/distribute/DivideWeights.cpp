@@ -165,6 +165,11 @@ private:
   /// Collects all that functions do with `weight`. Returns why one of them
   /// needs the whole; "" if none does.
   StringRef collectUses(Weight &weight) {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumResults(); ++i)
+        if (stateOfResult(function, i) == weight.state &&
+            !collectUpdate(weight, function, i))
+          return "each replica updates all of it";
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       const bool isRefresh = function.getSymName() == SINTER_ENTRY_REFRESH;
       for (BlockArgument argument : function.getArguments()) {
@@ -181,10 +186,6 @@ private:
           return "it has parts of two sizes";
         weight.parts.push_back(part);
       }
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (stateOfResult(function, i) == weight.state &&
-            !collectUpdate(weight, function, i))
-          return "its update is not gathered from parts";
     }
     return weight.partType && !weight.updates.empty() ? ""
                                                       : "it is not updated";

@@ -30,8 +30,7 @@ Order CommandGraph::overlapped(const Order &order) const {
     return order;
   Order result;
   std::vector<bool> done(commands.size(), false);
-  // The collectives, in the order in which they must be sent.
-  SmallVector<unsigned> toSend;
+  SmallVector<unsigned> toSend; // collectives
   for (auto [number, command] : llvm::enumerate(commands))
     if (command.isCollective())
       toSend.push_back(number);
@@ -52,12 +51,14 @@ Order CommandGraph::overlapped(const Order &order) const {
       if (commands[other].isAwait() && !done[other])
         put(other);
   };
-  size_t sent = 0;
   auto sendWhatIsReady = [&] {
-    for (; sent < toSend.size() && isReady(toSend[sent], true); ++sent) {
-      putWaits(toSend[sent]);
-      put(toSend[sent]);
-    }
+    llvm::erase_if(toSend, [&](unsigned number) {
+      if (!isReady(number, true))
+        return false;
+      putWaits(number);
+      put(number);
+      return true;
+    });
   };
   sendWhatIsReady();
   for (unsigned number : order) {

@@ -87,7 +87,8 @@ unsigned GraphBuilder::addCommand(Command command) {
   return number;
 }
 
-/// All replicas send the same messages in the order of the program.
+/// No order among messages but that of the data: CommandGraph::overlapped()
+/// chooses one, which is that of the program and so of all replicas.
 void GraphBuilder::addCollective(ir::CollectiveOpInterface op) {
   Command send{nullptr, op.getLoc(), {}, {}, {}, op};
   for (Value input : op.getInputs())
@@ -100,9 +101,6 @@ void GraphBuilder::addCollective(ir::CollectiveOpInterface op) {
   await.reads = send.writes;
   llvm::append_range(await.reads, send.reads);
   unsigned sent = addCommand(std::move(send));
-  if (lastCollective != kNoCommand)
-    order.addEdge(lastCollective, sent);
-  lastCollective = sent;
   unsigned awaited = addCommand(std::move(await));
   order.addEdge(sent, awaited);
   graph.commands[sent].await = awaited;

@@ -106,7 +106,6 @@ private:
   const llvm::StringMap<unsigned> &states;
   ir::ScanCallOp caller; // whose body this is; null for other functions
   CommandGraph graph;
-  unsigned lastCollective = kNoCommand;
   DynamicOrder order;
   llvm::DenseMap<mlir::Value, unsigned> bufferOf;
   /// Commands that the readers of a value wait for, besides its own.

@@ -464,10 +464,13 @@ private:
       keepUnless(step.builder, sound, step.function, parts,
                  options.accumulate > 1 ? others : StateUpdates(), updates);
     for (auto [state, before] : parts) {
-      ValueBuilder b(step.builder, updates[state].getLoc());
-      updates[state] = sharding.gather(
-          b, updates[state],
-          cast<RankedTensorType>(cast<StateOp>(state).getType()));
+      auto named = cast<StateOp>(state);
+      ValueBuilder b(
+          step.builder,
+          partLocation(named.getContext(),
+                       ("gather(" + named.getSymName() + ")").str()));
+      updates[state] = sharding.gather(b, updates[state],
+                                       cast<RankedTensorType>(named.getType()));
     }
     step.addOutput(SINTER_OUTPUT_LOSS, loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))

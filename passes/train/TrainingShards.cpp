@@ -50,8 +50,19 @@ void Sharding::choose(MutableArrayRef<TrainedState> states) const {
   for (TrainedState &state : states) {
     RankedTensorType type = tensorType(state.value);
     state.isDivided = isUsed && type.getNumElements() >= kLeastPart * replicas;
+    StateOp named = state.state;
+    if (isUsed && !state.isDivided)
+      remark(kTrainRemarks, "whole", named.getLoc(),
+             named.getSymName() + " is updated whole: it has fewer than " +
+                 Twine(kLeastPart) + " elements for each replica",
+             1);
     if (!state.isDivided)
       continue;
+    remark(kTrainRemarks, "part", named.getLoc(),
+           named.getSymName() + " is updated in " + Twine(replicas) +
+               " parts of " + Twine(partType(type).getNumElements()) +
+               " elements",
+           1);
     ++divided;
     bytes += type.getNumElements() * elementSizeBytes(type.getElementType());
   }

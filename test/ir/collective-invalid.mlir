@@ -52,5 +52,14 @@ func.func @gather_c1() {
 func.func @gather_c2(%x : tensor<4xf32>) {
   // expected-error @+1 {{'sinter.all_gather' op 'replicas' is -1, expected 1 or more}}
   %0 = sinter.all_gather %x over data of -1 : tensor<4xf32>
+  %1 = sinter.add %0, %0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_size(%x : tensor<8xf32>) {
+  // expected-error @+1 {{'sinter.all_gather' op gathers 2305843009213693952 parts of 8 elements, more than 2^63}}
+  %0 = sinter.all_gather %x over data of 2305843009213693952 : tensor<8xf32>
   return
 }

@@ -567,6 +567,52 @@ exec.program @events("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<
 
 // -----
 
+// Events are not negative.
+exec.program @negative_event("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  // expected-error @below {{has event -1, expected 0 or more}}
+  exec.collective all_reduce over data of 2 event -1 (%x) -> (%y)
+  exec.await event -1
+}
+
+// -----
+
+exec.program @negative_await() -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{has event -2, expected 0 or more}}
+  exec.await event -2
+}
+
+// -----
+
+exec.program @negative_record() -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{has event -1, expected 0 or more}}
+  exec.record -1
+}
+
+// -----
+
+exec.program @negative_wait() -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{has event -1, expected 0 or more}}
+  exec.wait -1
+}
+
+// -----
+
+// collective C3: one number of replicas.
+exec.program @two_and_three("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  %z = exec.buffer output[1] 0 + 32 : tensor<8xf32>
+  exec.collective all_reduce over data of 2 event 0 (%x) -> (%y)
+  exec.await event 0
+  // expected-error @below {{has 3 replicas, an earlier collective 2}}
+  exec.collective all_reduce over data of 3 event 1 (%x) -> (%z)
+  exec.await event 1
+}
+
+// -----
+
 // await C1: after its collective, once.
 exec.program @nothing_to_await("x" : tensor<8xf32>) -> () arena 0 unshared 0 max_live 0 {
   // expected-error @below {{waits for event 3, which no collective before it has}}

@@ -555,6 +555,45 @@ module @beside {
 
 // -----
 
+// Messages are sent in the order in which their operands are computed, not in that of the ops.
+module @ready {
+  // CHECK-LABEL: module @ready
+  // CHECK: exec.launch @k0_exp(%{{.*}}) -> (%[[A:.*]])
+  // CHECK: exec.collective all_reduce over data of 2 event 0(%[[A]])
+  // CHECK: exec.launch @k1_tanh
+  // CHECK: exec.launch @k2_neg(%{{.*}}) -> (%[[C:.*]])
+  // CHECK: exec.collective all_reduce over data of 2 event 1(%[[C]])
+  // CHECK: exec.await
+  // CHECK: exec.await
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.exp %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %b = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.tanh %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %c = sinter.kernel loop(%b) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.neg %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %s = sinter.all_reduce %c over data of 2 : tensor<64xf32>
+    %t = sinter.all_reduce %a over data of 2 : tensor<64xf32>
+    %d = sinter.kernel loop(%s, %t) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
+      %2 = sinter.add %0, %1 : tensor<64xf32>
+      sinter.yield %2 : tensor<64xf32>
+    }
+    return %d : tensor<64xf32>
+  }
+}
+
+// -----
+
 // An operand that others still read keeps its bytes until the wait.
 module @kept {
   // CHECK-LABEL: module @kept
