@@ -380,8 +380,10 @@ ExitCode Compilation::checkMemory() const {
   }
   if (!state.isTrial && (options.memoryLimitBytes || options.verbose))
     for (const DeviceMemory &device : memory)
-      llvm::errs() << options.tool << ": peak memory of " << memoryText(device)
-                   << "\n";
+      llvm::errs() << options.tool << ": peak memory of "
+                   << (options.train.request.replicas > 1 ? "a replica on "
+                                                          : "")
+                   << memoryText(device) << "\n";
   return kExitDone;
 }
 

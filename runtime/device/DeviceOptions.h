@@ -6,7 +6,9 @@
 #ifndef SINTER_RUNTIME_DEVICE_DEVICEOPTIONS_H
 #define SINTER_RUNTIME_DEVICE_DEVICEOPTIONS_H
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,6 +23,9 @@ struct DeviceOptions {
   /// Limit on the use of the device's memory; 0: all of it (CUDA: 95 % of what
   /// is free). In a program that has a GPU, the CPU's memory is not limited.
   uint64_t memoryLimitBytes = 0;
+  /// CPU: the bytes in use, of all devices that share the limit. Null: of this
+  /// one.
+  std::shared_ptr<std::atomic<uint64_t>> sharedUse;
 
   /// sim: the seed of schedules and delays; the barrier or predicate to leave
   /// out ("barrier:3"); where the report goes.

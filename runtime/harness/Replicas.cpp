@@ -239,8 +239,11 @@ Replicas::create(const sinter_artifact &artifact, const TrainerOptions &options,
                             std::to_string(i) + ": " + error.what());
     }
   }
+  // Replicas on one CPU share its memory.
+  const auto sharedUse = std::make_shared<std::atomic<uint64_t>>(0);
   SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) -> Status {
     TrainerOptions own = options;
+    own.deviceOptions.sharedUse = sharedUse;
     own.device = (*devices)[replica.rank - job.firstReplica()];
     Result<std::unique_ptr<Session>> session = Session::create(artifact, own);
     if (!session.ok())

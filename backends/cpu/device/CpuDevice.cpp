@@ -54,11 +54,19 @@ public:
 
 class CpuDevice final : public Device {
 public:
-  CpuDevice(int threads, uint64_t memoryLimitBytes,
+  CpuDevice(int threads, const DeviceOptions &options,
             std::unique_ptr<Library> library)
       : threads_(threads), pool_(ThreadPool::shared()),
-        limitBytes_(memoryLimitBytes ? memoryLimitBytes : UINT64_MAX),
+        limitBytes_(options.memoryLimitBytes ? options.memoryLimitBytes
+                                             : UINT64_MAX),
+        usedBytes_(options.sharedUse
+                       ? options.sharedUse
+                       : std::make_shared<std::atomic<uint64_t>>(0)),
         library_(std::move(library)) {}
+  ~CpuDevice() override {
+    for (const auto &[address, block] : blocks_)
+      *usedBytes_ -= block.sizeBytes();
+  }
 
   const std::string &name() const override { return deviceName; }
   const std::string &kind() const override { return deviceName; }
@@ -84,29 +92,30 @@ public:
   bool sharesHostMemory() const override { return true; }
 
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
-    if (sizeBytes > limitBytes_ - usedBytes_)
+    if (uint64_t left = availableBytes(); !take(sizeBytes))
       return Status(SINTER_OUT_OF_MEMORY,
                     std::string(purpose) + " needs " + bytesText(sizeBytes) +
-                        ", " + bytesText(limitBytes_ - usedBytes_) +
+                        ", " + bytesText(left) +
                         " are left of the memory limit of " +
                         bytesText(limitBytes_));
     Result<AlignedBlock> block = AlignedBlock::allocate(sizeBytes, purpose);
-    if (!block.ok())
+    if (!block.ok()) {
+      *usedBytes_ -= sizeBytes;
       return block.status();
+    }
     void *address = block->data();
     if (address)
       blocks_.emplace(address, std::move(*block));
-    usedBytes_ += sizeBytes;
     return address;
   }
   void free(void *address) override {
     auto block = blocks_.find(address);
     if (block == blocks_.end())
       return;
-    usedBytes_ -= block->second.sizeBytes();
+    *usedBytes_ -= block->second.sizeBytes();
     blocks_.erase(block);
   }
-  uint64_t availableBytes() const override { return limitBytes_ - usedBytes_; }
+  uint64_t availableBytes() const override { return limitBytes_ - *usedBytes_; }
 
   Result<void *> allocateHost(uint64_t sizeBytes,
                               const char *purpose) override {
@@ -204,9 +213,20 @@ public:
   }
 
 private:
+  /// Counts `sizeBytes` as used, if the limit allows it. Others may share it.
+  bool take(uint64_t sizeBytes) {
+    uint64_t used = *usedBytes_;
+    do
+      if (sizeBytes > limitBytes_ - used)
+        return false;
+    while (!usedBytes_->compare_exchange_weak(used, used + sizeBytes));
+    return true;
+  }
+
   int threads_;
   ThreadPool &pool_;
-  uint64_t limitBytes_, usedBytes_ = 0;
+  uint64_t limitBytes_;
+  std::shared_ptr<std::atomic<uint64_t>> usedBytes_;
   std::unique_ptr<Library> library_;
   std::unordered_map<void *, AlignedBlock> blocks_;
 };
@@ -214,15 +234,15 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Device>>
-sinter::cpu::createCpuDevice(int threads, uint64_t memoryLimitBytes) {
+sinter::cpu::createCpuDevice(int threads, const DeviceOptions &options) {
   if (threads == 0)
     threads = availableCpus();
   SINTER_RETURN_IF_ERROR(ThreadPool::shared().reserve(threads));
   Result<std::unique_ptr<Library>> library = createCpuLibrary();
   if (!library.ok())
     return library.status();
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
-      threads, memoryLimitBytes, std::move(*library)));
+  return std::unique_ptr<Device>(
+      std::make_unique<CpuDevice>(threads, options, std::move(*library)));
 }
 
 std::vector<DeviceFact> sinter::cpu::describeCpu() {
@@ -257,8 +277,7 @@ void sinter::cpu::registerCpuDevice(DeviceRegistry &registry,
                                     const MakeExchange &makeExchange) {
   registry.add({deviceName, /*isNumbered=*/false, [] { return Result<int>(1); },
                 [](int, const DeviceOptions &options) {
-                  return createCpuDevice(options.threads,
-                                         options.memoryLimitBytes);
+                  return createCpuDevice(options.threads, options);
                 },
                 [makeExchange](const GroupRequest &request, uint8_t *group) {
                   return nameGroupOfThreads(request, makeExchange, group);

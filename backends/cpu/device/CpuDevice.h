@@ -23,10 +23,10 @@ void registerCpuDevice(rt::DeviceRegistry &registry,
                        const rt::MakeExchange &makeExchange = nullptr);
 
 /// A CPU device that uses `threads` threads of the shared pool; 0 means one per
-/// available CPU. Fails if `threads` is out of range or the system refuses. A
-/// `memoryLimitBytes` of 0 means no limit.
+/// available CPU. Fails if `threads` is out of range or the system refuses. Of
+/// `options`, it reads what is about memory.
 rt::Result<std::unique_ptr<rt::Device>>
-createCpuDevice(int threads, uint64_t memoryLimitBytes = 0);
+createCpuDevice(int threads, const rt::DeviceOptions &options = {});
 
 /// Name, number of CPUs, caches, features, the rates of one core and when they
 /// were measured. Measures this machine and keeps the best rates of all

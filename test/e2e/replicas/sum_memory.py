@@ -3,8 +3,9 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 sum_memory.py TRAINER -- OPTIONS...
-    finds the smallest --memory-limit with which one process trains; with what the plan adds for
-    several processes these train, too, and with one byte less they end with exit code 6.
+    finds the smallest --memory-limit with which one process trains, which has all replicas.
+    Processes with their share of it and what the plan adds for sums train, too, and with one byte
+    less they end with exit code 6.
 """
 
 import json
@@ -39,7 +40,10 @@ def main():
                                      stdout=subprocess.PIPE).stdout)
     one = smallestLimit(trainer, options)
     for sums in plan["sumsOverProcesses"]:
-        world, limit = sums["processes"], one + sums["sizeBytes"]
+        world = sums["processes"]
+        share, rest = divmod(one, world)
+        processes.check(rest == 0, f"{one} bytes are not those of equal replicas")
+        limit = share + sums["sizeBytes"]
         for code, text in processes.finish(
                 processes.start(trainer, world, [*options, f"--memory-limit={limit}"])):
             processes.check(code == 0, f"{world} processes, {limit} bytes: {code}: {text}")
