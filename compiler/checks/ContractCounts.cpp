@@ -266,15 +266,6 @@ Count compiler::countStates(exec::ProgramOp program) {
   return count;
 }
 
-/// The constant space: constants and initial values of states.
-static Count countConstantSpace(exec::ProgramOp program) {
-  Count count;
-  auto module = program->getParentOfType<ModuleOp>();
-  for (auto constant : module.getOps<exec::ConstantOp>())
-    count.add(constant, static_cast<double>(constant.getSizeBytes()));
-  return count;
-}
-
 /// Only constants that a program reads: others are initial values of states.
 Count compiler::countConstants(exec::ProgramOp program) {
   Count count;
@@ -296,11 +287,11 @@ Count compiler::countConstants(exec::ProgramOp program) {
   return count;
 }
 
-/// All bytes that the plan puts on the devices: arena, states, constants.
+/// All bytes that the plan puts on the devices: arena, states, constants that a
+/// program reads.
 Count compiler::countPeak(exec::ProgramOp program) {
   Count count = countArena(program);
-  for (const Count &other :
-       {countStates(program), countConstantSpace(program)}) {
+  for (const Count &other : {countStates(program), countConstants(program)}) {
     count.total += other.total;
     count.findings.append(other.findings);
   }
