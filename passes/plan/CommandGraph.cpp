@@ -75,4 +75,32 @@ Order CommandGraph::overlapped(const Order &order) const {
   return result;
 }
 
+Order CommandGraph::waitingLast(const Order &order) const {
+  Order result, rest = order;
+  std::vector<bool> done(commands.size(), false);
+  auto put = [&](unsigned number) {
+    done[number] = true;
+    result.push_back(number);
+  };
+  while (!rest.empty()) {
+    llvm::erase_if(rest, [&](unsigned number) {
+      const bool canRun = !commands[number].isAwait() &&
+                          llvm::all_of(before[number], [&](unsigned other) {
+                            return done[other];
+                          });
+      if (canRun)
+        put(number);
+      return canRun;
+    });
+    // Only waits, and what needs them, are left.
+    auto wait = llvm::find_if(
+        rest, [&](unsigned number) { return commands[number].isAwait(); });
+    if (wait != rest.end()) {
+      put(*wait);
+      rest.erase(wait);
+    }
+  }
+  return result;
+}
+
 } // namespace sinter::passes::plan

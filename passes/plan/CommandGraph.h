@@ -102,6 +102,10 @@ public:
   /// Returns `order` with each collective as early and each wait as late as the
   /// other commands allow, so that commands run while a message travels.
   Order overlapped(const Order &order) const;
+
+  /// Returns `order` with what needs a wait after all that does not. Values
+  /// that only waits free live longer.
+  Order waitingLast(const Order &order) const;
 };
 
 } // namespace sinter::passes::plan

@@ -31,7 +31,7 @@ class Planner {
 public:
   Planner(const CommandGraph &graph, InPlaceAnswers &answers)
       : graph(graph), inPlaceAnswers(answers) {}
-  PlannedProgram best();
+  PlannedProgram best(double growth);
   std::vector<Plan> all(std::vector<int64_t> &tried);
   Plan evaluate(Order order);
   PlannedProgram withSlack(PlannedProgram best, double growth);
@@ -91,7 +91,7 @@ std::vector<Plan> Planner::all(std::vector<int64_t> &tried) {
   return plans;
 }
 
-PlannedProgram Planner::best() {
+PlannedProgram Planner::best(double growth) {
   std::vector<int64_t> tried;
   std::vector<Plan> plans = all(tried);
   PlannedProgram best;
@@ -108,6 +108,17 @@ PlannedProgram Planner::best() {
       continue;
     best = {std::move(plan), std::move(layout)};
     bestBytes = bytes;
+  }
+  // More can run while messages travel.
+  Plan late = evaluate(graph.waitingLast(best.plan.order));
+  if (late.order != best.plan.order) {
+    ProgramLayout layout = layOut(late, graph.devices.size());
+    if (llvm::all_of(llvm::zip_equal(layout.bytes, best.layout.bytes),
+                     [&](auto pair) {
+                       auto [bytes, least] = pair;
+                       return double(bytes) <= (1 + growth) * double(least);
+                     }))
+      best = {std::move(late), std::move(layout)};
   }
   best.plan.triedBytes = std::move(tried);
   return best;
@@ -383,15 +394,15 @@ Plan Planner::evaluate(Order order, const Times &times) {
   return plan;
 }
 
-PlannedProgram choosePlan(const CommandGraph &graph) {
+PlannedProgram choosePlan(const CommandGraph &graph, double growth) {
   InPlaceAnswers answers;
-  return Planner(graph, answers).best();
+  return Planner(graph, answers).best(growth);
 }
 
 PlannedProgram choosePlanWithSlack(const CommandGraph &graph, double growth) {
   InPlaceAnswers answers;
   Planner planner(graph, answers);
-  return planner.withSlack(planner.best(), growth);
+  return planner.withSlack(planner.best(/*growth=*/0), growth);
 }
 
 std::vector<Plan> allPlans(const CommandGraph &graph) {

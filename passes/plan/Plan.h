@@ -52,7 +52,9 @@ struct PlannedProgram {
   Plan plan;
   ProgramLayout layout;
 };
-PlannedProgram choosePlan(const CommandGraph &graph);
+/// Waits for messages come after what needs none, if no arena gets larger by
+/// more than the share `growth`.
+PlannedProgram choosePlan(const CommandGraph &graph, double growth = 0);
 
 /// The same for a graph with a gradient stream. What that stream uses is kept
 /// for as long as possible, so that the compute stream does not wait for it

@@ -252,8 +252,8 @@ private:
         hasStreams(graph->devices).none())
       chainConvolutions(*graph);
     unsigned moved = moveGradients(*graph);
-    auto [plan, layout] =
-        moved ? choosePlanWithSlack(*graph, growth) : choosePlan(*graph);
+    auto [plan, layout] = moved ? choosePlanWithSlack(*graph, growth)
+                                : choosePlan(*graph, growth);
     FailureOr<exec::ProgramOp> program =
         writeProgram(func, *graph, plan, layout, kernels);
     if (failed(program))

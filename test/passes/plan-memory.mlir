@@ -594,6 +594,31 @@ module @ready {
 
 // -----
 
+// What needs no wait comes before the wait.
+module @late {
+  // CHECK-LABEL: module @late
+  // CHECK: exec.collective all_reduce over data of 2 event 0
+  // CHECK: exec.launch @k0_neg
+  // CHECK-NEXT: exec.await event 0
+  // CHECK: exec.launch @k1_tanh
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}, tensor<64xf32> {sinter.output = "z"}) {
+    %s = sinter.all_reduce %x over data of 2 : tensor<64xf32>
+    %y = sinter.kernel loop(%s) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.tanh %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %z = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.neg %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    return %y, %z : tensor<64xf32>, tensor<64xf32>
+  }
+}
+
+// -----
+
 // An operand that others still read keeps its bytes until the wait.
 module @kept {
   // CHECK-LABEL: module @kept
