@@ -152,6 +152,9 @@ Answer WhyIndex::whyBytes(StringRef node) const {
   answer.headline = "the memory of " + shown(node);
   add(node, "plan-memory", {"peak-buffer", "buffer"}, answer);
   bool hasBuffer = !answer.reasons.empty();
+  // What replicas divide.
+  add(node, "build-training", {"part", "whole"}, answer);
+  add(node, "divide-weights", {"part", "whole"}, answer);
   for (size_t command : commandsOf_.lookup(node))
     addOtherBuffers(commands_[command], node, answer);
   if (!hasBuffer) {

@@ -151,6 +151,11 @@ struct DivideWeightsPass : impl::DivideWeightsBase<DivideWeightsPass> {
           weight.state.getWholeType().getNumElements() *
           ir::elementSizeBytes(weight.state.getWholeType().getElementType());
       divide(weight);
+      ir::remark("divide-weights", "part", weight.state.getLoc(),
+                 weight.state.getSymName() +
+                     " is read in 16 bits alone: each replica has a part of it "
+                     "in float32",
+                 1);
     }
     if (divided)
       ir::remark("divide-weights", "divided", module.getLoc(),
