@@ -71,6 +71,14 @@ const char *compiler::commandName(const sinter_command &command) {
                                    : "?";
 }
 
+uint64_t compiler::wholeBytes(const sinter_command &collective) {
+  uint64_t read = 0, written = 0;
+  for (uint32_t i = 0; i < collective.numSlices; ++i)
+    (i < collective.numReads ? read : written) +=
+        collective.slices[i].sizeBytes;
+  return std::max(read, written);
+}
+
 const char *compiler::spaceName(uint32_t space) {
   static const char *names[] = {"?",       "arena",  "state",
                                 "input",   "output", "constant",

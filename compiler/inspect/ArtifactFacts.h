@@ -46,6 +46,9 @@ inline llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
 const char *dtypeName(uint32_t dtype);
 /// "launch", "matmul", ...; of a collective its op: "all_reduce", ...
 const char *commandName(const sinter_command &command);
+/// The bytes of the whole arrays of a COLLECTIVE, of which one replica may read
+/// or write a part.
+uint64_t wholeBytes(const sinter_command &collective);
 /// "arena", "state", ...
 const char *spaceName(uint32_t space);
 /// "param", "buffer", ...

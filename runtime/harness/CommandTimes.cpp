@@ -24,8 +24,9 @@ using Handler = nlohmann::json::error_handler_t;
 
 struct CommandTimes::Row {
   const Entry *entry;
-  const Line *line;  // of a chain that runs together: its first
-  std::string nodes; // of all its commands
+  const Line *line;           // of a chain that runs together: its first
+  std::string nodes;          // of all its commands
+  std::vector<uint32_t> with; // the numbers of the chain's others
   double us, share, gbps, mostGbps, tflops;
   double mostTflops; // 0: no limit is known
   double bestUs;     // the least time by both limits; 0: none is known
@@ -107,12 +108,9 @@ uint32_t CommandTimes::longest() const {
   return static_cast<uint32_t>(most - entries_.begin());
 }
 
-//===----------------------------------------------------------------------===//
-// Trace events
-//===----------------------------------------------------------------------===//
-
-// Which program the events are of: other sizes take other times.
-static Json programJson(const sinter_entry &entry) {
+// Which program the times are of: other sizes take other times.
+Json CommandTimes::programJson() const {
+  const sinter_entry &entry = *entries_[longest()].source;
   Json inputs = Json::array();
   for (uint32_t i = 0; i < entry.numInputs; ++i) {
     const sinter_tensor_desc &input = entry.inputs[i];
@@ -120,8 +118,14 @@ static Json programJson(const sinter_entry &entry) {
         {{"name", input.name},
          {"shape", std::vector<int64_t>(input.dims, input.dims + input.rank)}});
   }
-  return {{"entry", entry.name}, {"inputs", inputs}};
+  return {{"build_id", artifact_.buildId},
+          {"entry", entry.name},
+          {"inputs", inputs}};
 }
+
+//===----------------------------------------------------------------------===//
+// Trace events
+//===----------------------------------------------------------------------===//
 
 std::string CommandTimes::deviceOf(uint32_t place) const {
   return artifact_.numPlaces ? artifact_.places[place].device
@@ -162,7 +166,7 @@ std::string CommandTimes::traceEvents() const {
   }
   Json json = {{"traceEvents", list}, {"displayTimeUnit", "ms"}};
   if (!entries_.empty())
-    json["otherData"] = programJson(*entries_[main].source);
+    json["otherData"] = programJson();
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
@@ -215,6 +219,7 @@ CommandTimes::rows(const Ceilings &ceilings,
       const Line &line = entry.lines[i];
       const sinter_command &command = *line.command;
       std::string nodes = command.label;
+      std::vector<uint32_t> with;
       AccessedBytes bytes = accessedBytes(command, limitsOf(command));
       double ownFlops = i < flops.size() ? flops[i] : 0;
       auto totalNs = static_cast<double>(line.totalNs);
@@ -223,6 +228,7 @@ CommandTimes::rows(const Ceilings &ceilings,
            ++next) {
         const Line &member = entry.lines[next];
         nodes += std::string(",") + member.command->label;
+        with.push_back(member.inBody.value_or(member.index));
         // The result between the two is not in memory.
         const AccessedBytes own = accessedBytes(*member.command, {});
         bytes.read += own.read - member.command->slices[0].sizeBytes;
@@ -243,6 +249,7 @@ CommandTimes::rows(const Ceilings &ceilings,
       Row row = {&entry,
                  &line,
                  std::move(nodes),
+                 std::move(with),
                  us,
                  total > 0 ? totalNs / total : 0,
                  rate(allBytes) / 1e3,
@@ -348,6 +355,8 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     each["index"] = row.line->index;
     if (row.line->inBody)
       each["in_body"] = *row.line->inBody;
+    for (uint32_t number : row.with)
+      each["with"].push_back(number);
     each["kind"] = commandName(command);
     if (command.kind == SINTER_CMD_LAUNCH)
       each["kernel"] = kernelName(command);
@@ -372,6 +381,8 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     object["first_step"] = steps->first;
     object["last_step"] = steps->second;
   }
+  if (!entries_.empty())
+    object["program"] = programJson();
   object["commands"] = std::move(list);
   if (ceilings.copyGBps > 0) {
     object["copy_gb_per_s"] = ceilings.copyGBps;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,7 +54,8 @@ public:
   /// the device's limits. As a table, or as JSON. TFLOP/s are printed only with
   /// `flopsOf`; without it the least time is that of the bytes alone. If
   /// several entries ran, each command is printed with its entry. A library
-  /// call is printed with what the library chose for it.
+  /// call is printed with what the library chose for it. JSON says which
+  /// program the times are of.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
   /// `steps`: the first and the last step that were timed, from 1; of JSON.
@@ -62,7 +64,8 @@ public:
 
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
   /// in the row of its stream, in the process of its device. "otherData" names
-  /// the entry that took most time and the sizes of its inputs; events of other
+  /// the build, the entry that took most time and the sizes of its inputs;
+  /// events of other
   /// entries have "entry". Events of a scan have its number as "command", and
   /// those of the commands in its body also "in_body" and "trip", from 0.
   std::string traceEvents() const;
@@ -95,6 +98,7 @@ private:
   struct Row; // of the table
   uint32_t begin(const sinter_entry &entry);
   uint32_t longest() const;
+  nlohmann::ordered_json programJson() const;
   std::vector<Row> rows(const Ceilings &ceilings,
                         const FlopsOfEntry &flopsOf) const;
   std::string deviceOf(uint32_t place) const;
