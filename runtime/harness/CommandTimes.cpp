@@ -42,6 +42,15 @@ static bool mayTakeFewer(const sinter_command &command) {
                      [](int64_t size) { return size > 1; });
 }
 
+// Of a collective: the bytes of the whole arrays, of which a replica may read
+// or write a part.
+static uint64_t wholeBytes(const sinter_command &command) {
+  uint64_t read = 0, written = 0;
+  for (uint32_t i = 0; i < command.numSlices; ++i)
+    (i < command.numReads ? read : written) += command.slices[i].sizeBytes;
+  return std::max(read, written);
+}
+
 // The limit of the arithmetic of a command. Products of bf16 have units of
 // their own; those of integers are not known.
 static double mostTflops(const sinter_command &command,
@@ -132,17 +141,89 @@ std::string CommandTimes::deviceOf(uint32_t place) const {
                              : artifact_.target;
 }
 
-std::string CommandTimes::traceEvents() const {
+namespace {
+
+/// The async events of messages.
+class MessageEvents {
+public:
+  /// `command` of `entry` ran in the process `pid`. A collective begins a
+  /// message, its await ends it.
+  void add(uint32_t entry, const sinter_command &command, uint32_t pid,
+           double beginUs, double endUs, Json &list) {
+    if (command.kind == SINTER_CMD_COLLECTIVE) {
+      Message &message = open_[{entry, command.collective.event}];
+      message = {commandName(command), ++count_};
+      list.push_back(event(message, "b", pid, beginUs));
+      list.back()["args"] = {{"bytes", wholeBytes(command)},
+                             {"nodes", command.label}};
+    } else if (command.kind == SINTER_CMD_AWAIT) {
+      auto found = open_.find({entry, command.event});
+      if (found == open_.end())
+        return;
+      list.push_back(event(found->second, "e", pid, endUs));
+      open_.erase(found);
+    }
+  }
+
+private:
+  struct Message {
+    const char *name;
+    uint64_t id;
+  };
+
+  static Json event(const Message &message, const char *phase, uint32_t pid,
+                    double us) {
+    return {{"name", message.name},
+            {"cat", "message"},
+            {"ph", phase},
+            {"id2", {{"local", message.id}}},
+            {"ts", us},
+            {"pid", pid},
+            {"tid", 0}};
+  }
+
+  std::map<std::pair<uint32_t, uint32_t>, Message> open_; // by entry and event
+  uint64_t count_ = 0;
+};
+
+} // namespace
+
+static Json nameEvent(const char *what, uint32_t pid, const std::string &name) {
+  return {
+      {"name", what}, {"ph", "M"}, {"pid", pid}, {"args", {{"name", name}}}};
+}
+
+std::string CommandTimes::traceEvents(const Process &process) const {
   Json list = Json::array();
+  auto pidOf = [&](uint32_t place) {
+    return process.rank * numPlaces(artifact_) + place;
+  };
   std::set<uint32_t> places;
-  for (const Event &event : events_)
-    places.insert(entries_[event.entry].entry->commands[event.index].place);
+  std::set<std::pair<uint32_t, uint32_t>> streams; // (place, stream)
+  for (const Event &event : events_) {
+    const sinter_command &command =
+        entries_[event.entry].entry->commands[event.index];
+    places.insert(command.place);
+    streams.emplace(command.place, command.stream);
+  }
+  const std::string rank =
+      process.count > 1 ? "rank " + std::to_string(process.rank) + ": " : "";
   for (uint32_t place : places)
-    list.push_back({{"name", "process_name"},
-                    {"ph", "M"},
-                    {"pid", place},
-                    {"args", {{"name", deviceOf(place)}}}});
-  const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
+    list.push_back(
+        nameEvent("process_name", pidOf(place), rank + deviceOf(place)));
+  constexpr const char *kStreams[] = {"compute", "transfers",
+                                      "gradients of weights"};
+  for (auto [place, stream] : streams) {
+    list.push_back(nameEvent("thread_name", pidOf(place),
+                             stream < std::size(kStreams)
+                                 ? kStreams[stream]
+                                 : "stream " + std::to_string(stream)));
+    list.back()["tid"] = stream;
+  }
+  const uint64_t origin = process.originNs || events_.empty()
+                              ? process.originNs
+                              : events_.front().beginNs;
+  MessageEvents messages;
   const uint32_t main = longest();
   for (const Event &event : events_) {
     const Entry &entry = entries_[event.entry];
@@ -155,14 +236,20 @@ std::string CommandTimes::traceEvents() const {
       args["in_body"] = trip.inBody;
       args["trip"] = trip.trip;
     }
+    // The clock of another host may be behind.
+    const double us =
+        static_cast<double>(static_cast<int64_t>(event.beginNs - origin)) / 1e3;
+    const double duration = static_cast<double>(event.durationNs) / 1e3;
     list.push_back({{"name", command.label},
                     {"cat", commandName(command)},
                     {"ph", "X"},
-                    {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
-                    {"dur", static_cast<double>(event.durationNs) / 1e3},
-                    {"pid", command.place},
+                    {"ts", us},
+                    {"dur", duration},
+                    {"pid", pidOf(command.place)},
                     {"tid", command.stream},
                     {"args", std::move(args)}});
+    messages.add(event.entry, command, pidOf(command.place), us, us + duration,
+                 list);
   }
   Json json = {{"traceEvents", list}, {"displayTimeUnit", "ms"}};
   if (!entries_.empty())
@@ -241,9 +328,12 @@ CommandTimes::rows(const Ceilings &ceilings,
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
       auto rate = [&](double amount) { return us > 0 ? amount / us : 0; };
-      // The limits are those of the first device.
-      const bool isFirstKind = placeKind(artifact_, command.place) ==
-                               std::string(placeKind(artifact_, 0));
+      // The limits are those of the first device. Links bound messages.
+      const bool isMessage = command.kind == SINTER_CMD_COLLECTIVE ||
+                             command.kind == SINTER_CMD_AWAIT;
+      const bool isLimited =
+          !isMessage && placeKind(artifact_, command.place) ==
+                            std::string(placeKind(artifact_, 0));
       const double allBytes = static_cast<double>(line.trips) *
                               static_cast<double>(bytes.read + bytes.written);
       Row row = {&entry,
@@ -253,9 +343,9 @@ CommandTimes::rows(const Ceilings &ceilings,
                  us,
                  total > 0 ? totalNs / total : 0,
                  rate(allBytes) / 1e3,
-                 isFirstKind ? ceilings.mostGBps(bytes.read, bytes.written) : 0,
+                 isLimited ? ceilings.mostGBps(bytes.read, bytes.written) : 0,
                  rate(ownFlops) / 1e6,
-                 isFirstKind ? mostTflops(command, ceilings) : 0,
+                 isLimited ? mostTflops(command, ceilings) : 0,
                  0};
       if (row.mostGbps > 0)
         row.bestUs = allBytes / row.mostGbps / 1e3;

@@ -62,13 +62,22 @@ public:
   std::string json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf = {},
                    std::optional<std::pair<int64_t, int64_t>> steps = {}) const;
 
+  /// The process of a job that is timed.
+  struct Process {
+    uint32_t rank = 0, count = 1; // of processes
+    /// The time 0 of the events, as the begin of a command; 0: their first one.
+    uint64_t originNs = 0;
+  };
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
-  /// in the row of its stream, in the process of its device. "otherData" names
+  /// in the row of its stream, in the process of its device; of several
+  /// processes, in that of the rank. Messages are async events, from their
+  /// collective to the end of their await. "otherData" names
   /// the build, the entry that took most time and the sizes of its inputs;
   /// events of other
   /// entries have "entry". Events of a scan have its number as "command", and
   /// those of the commands in its body also "in_body" and "trip", from 0.
-  std::string traceEvents() const;
+  std::string traceEvents(const Process &process) const;
+  std::string traceEvents() const { return traceEvents(Process()); }
 
 private:
   struct Line;
