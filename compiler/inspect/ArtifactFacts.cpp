@@ -165,6 +165,12 @@ rt::AccessedBytes CommandBytes::of(const sinter_command &command) const {
 }
 
 // The bytes of the blocks that hold the states, summed over all places.
+uint32_t compiler::numDivided(const sinter_artifact &artifact) {
+  return llvm::count_if(
+      llvm::ArrayRef(artifact.states, artifact.numStates),
+      [](const sinter_state_desc &state) { return state.partBytes != 0; });
+}
+
 uint64_t compiler::stateBytes(const sinter_artifact &artifact) {
   if (!artifact.numPlaces)
     return artifact.stateBytes;

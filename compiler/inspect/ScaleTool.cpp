@@ -90,14 +90,6 @@ static std::string linkText(const Fabric::Link &link) {
              .str();
 }
 
-/// Whether the replicas divide states: the number of replicas then decides
-/// which ones, and the sizes of the parts.
-static bool isDivided(const sinter_artifact &artifact) {
-  return llvm::any_of(
-      llvm::ArrayRef(artifact.states, artifact.numStates),
-      [](const sinter_state_desc &state) { return state.partBytes != 0; });
-}
-
 static std::string assumptions(const sinter_artifact &artifact,
                                const Fabric &fabric,
                                llvm::ArrayRef<int64_t> worlds) {
@@ -105,7 +97,9 @@ static std::string assumptions(const sinter_artifact &artifact,
       "assumes: one replica in each process, all as fast as the profiled one, "
       "with the same rows in a step;\n";
   const uint32_t replicas = artifact.training->replicas;
-  if (isDivided(artifact) && llvm::any_of(worlds, [&](int64_t world) {
+  // The number of replicas decides which states are divided, and the sizes of
+  // the parts.
+  if (numDivided(artifact) && llvm::any_of(worlds, [&](int64_t world) {
         return world != int64_t(replicas);
       }))
     text +=
@@ -162,7 +156,7 @@ static json::Value toJson(const sinter_artifact &artifact, const Fabric &fabric,
                                 {"wait_ms", step.waitUs / 1000}});
   return json::Object{{"fabric", jsonText(fabric.name)},
                       {"replicas", artifact.training->replicas},
-                      {"is_divided", isDivided(artifact)},
+                      {"divided_states", numDivided(artifact)},
                       {"steps", std::move(list)}};
 }
 
