@@ -46,6 +46,15 @@ inline llvm::ArrayRef<sinter_image> images(const sinter_artifact &artifact) {
 const char *dtypeName(uint32_t dtype);
 /// "launch", "matmul", ...; of a collective its op: "all_reduce", ...
 const char *commandName(const sinter_command &command);
+/// Whether it sends a message or waits for one: links bound its time, not
+/// memory.
+inline bool isMessage(const sinter_command &command) {
+  return command.kind == SINTER_CMD_COLLECTIVE ||
+         command.kind == SINTER_CMD_AWAIT;
+}
+/// The bytes of the whole arrays of a COLLECTIVE, of which one replica may read
+/// or write a part.
+uint64_t wholeBytes(const sinter_command &collective);
 /// "arena", "state", ...
 const char *spaceName(uint32_t space);
 /// "param", "buffer", ...
@@ -69,7 +78,10 @@ uint64_t arenaBytes(const sinter_artifact &artifact, const sinter_entry &entry);
 /// "3.0 KiB", or for several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)".
 std::string arenaText(const sinter_artifact &artifact,
                       const sinter_entry &entry);
-/// The bytes of the blocks that hold the states, summed over all places.
+/// How many states the replicas divide.
+uint32_t numDivided(const sinter_artifact &artifact);
+/// The bytes of the blocks that hold the states of one replica, summed over all
+/// places.
 uint64_t stateBytes(const sinter_artifact &artifact);
 
 /// The bytes that commands read and write.

@@ -101,7 +101,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
   auto manifest = json::parse(artifact.manifest);
   if (!manifest)
     llvm::consumeError(manifest.takeError());
-  return json::Object{
+  json::Object summary{
       {"name", jsonText(artifact.name)},
       {"build_id", jsonText(artifact.buildId)},
       {"cpu_features", jsonText(artifact.cpuFeatures)},
@@ -113,6 +113,29 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
       {"kernels", artifact.numKernels},
       {"images", imagesJson(artifact)},
       {"manifest", manifest ? std::move(*manifest) : json::Value(nullptr)}};
+  if (artifact.training && artifact.training->replicas > 1)
+    summary["replicas"] = artifact.training->replicas;
+  return summary;
+}
+
+// " of each of 2 replicas, --shard=optimizer"; "" of one.
+static std::string replicasText(const sinter_artifact &artifact) {
+  if (artifact.training->replicas < 2)
+    return "";
+  const json::Object manifest = manifestOf(artifact);
+  const json::Object *training = manifest.getObject("training");
+  std::optional<StringRef> shard =
+      training ? training->getString("shard") : std::nullopt;
+  return " of each of " + std::to_string(artifact.training->replicas) +
+         " replicas" + (shard ? ", --shard=" + shown(*shard) : "");
+}
+
+// " in each replica, 12 tensors divided"; "" if none is.
+static std::string dividedText(const sinter_artifact &artifact) {
+  const uint32_t divided = numDivided(artifact);
+  return divided ? " in each replica, " + std::to_string(divided) +
+                       " tensors divided"
+                 : "";
 }
 
 void compiler::reportSummary(const sinter_artifact &artifact, bool json,
@@ -129,7 +152,7 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
   if (artifact.training)
     os << "training " << shown(artifact.training->loss) << " by "
        << shown(artifact.training->optimizer) << ", batch "
-       << artifact.training->batch << "\n";
+       << artifact.training->batch << replicasText(artifact) << "\n";
   for (const sinter_entry &entry : entries(artifact))
     summarizeEntry(artifact, entry, os);
   uint64_t elements = 0, trained = 0;
@@ -142,7 +165,7 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
     trained += state.trainable ? count : 0;
   }
   os << "state    " << artifact.numStates << " tensors, "
-     << bytesText(stateBytes(artifact));
+     << bytesText(stateBytes(artifact)) << dividedText(artifact);
   if (elements)
     os << "; " << elements << " parameters, " << trained << " trained";
   os << "\nconstants " << bytesText(artifact.constantsBytes) << "\nworkspace ";
@@ -237,6 +260,10 @@ static json::Object commandJson(const Slices &slices,
                       {"writes", std::move(writes)}};
   if (command.kind == SINTER_CMD_LAUNCH)
     object["tiles"] = command.launch.tiles;
+  if (command.kind == SINTER_CMD_COLLECTIVE)
+    object["event"] = command.collective.event;
+  if (command.kind == SINTER_CMD_AWAIT)
+    object["event"] = command.event;
   if (artifact.numPlaces > 1) {
     object["device"] = deviceName(artifact, command.place);
     if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
@@ -264,7 +291,8 @@ static void addCommand(const Slices &slices, const ShownCommand &command,
     list.push_back(std::move(object));
 }
 
-// "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(", "x64 matmul(".
+// "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(", "x64 matmul(",
+// "all_reduce 0(", "await 0".
 static std::string commandText(const Slices &slices,
                                const ShownCommand &command) {
   const sinter_artifact &artifact = slices.artifact;
@@ -273,8 +301,11 @@ static std::string commandText(const Slices &slices,
     text = "x" + std::to_string(command.trips) + " " + text;
   if (artifact.numPlaces > 1)
     text = deviceName(artifact, command.place) + " " + text;
-  if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
+  if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT ||
+      command.kind == SINTER_CMD_AWAIT)
     return text + " " + std::to_string(command.event);
+  if (command.kind == SINTER_CMD_COLLECTIVE)
+    text += " " + std::to_string(command.collective.event);
   if (command.kind == SINTER_CMD_COPY && command.copy.from != command.copy.to)
     text += " from " + deviceName(artifact, command.copy.from) + " to " +
             deviceName(artifact, command.copy.to);

@@ -29,7 +29,7 @@ struct KernelUse {
   // Of all calls.
   KernelFlops flops;
   double bytesRead = 0, bytesWritten = 0, seconds = 0;
-  bool isTimed = true; // false: the limits of its device are unknown
+  bool isTimed = true; // false: its limits are unknown
 };
 
 using Uses =
@@ -69,9 +69,9 @@ static void addWork(const ShownCommand &command, rt::AccessedBytes bytes,
   use.bytesRead += bytes.read;
   use.bytesWritten += bytes.written;
   use.flops += flops;
-  if (peaks && !peaks->isKnown())
+  if (peaks && (!peaks->isKnown() || isMessage(command)))
     use.isTimed = false;
-  if (peaks && command.numSlices)
+  if (peaks && use.isTimed && command.numSlices)
     use.seconds +=
         bestTime(*peaks, bytes.read + bytes.written, flops).best(*peaks);
 }

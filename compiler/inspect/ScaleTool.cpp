@@ -90,22 +90,37 @@ static std::string linkText(const Fabric::Link &link) {
              .str();
 }
 
-static std::string assumptions(const Fabric &fabric) {
-  return "assumes: one replica in each process, all as fast as the profiled "
-         "one, with the same rows in a step;\n  messages one after the other, "
-         "beside the commands, as the plan sends and awaits them;\n  " +
-         std::string(fabric.isRing
-                         ? "a ring: 2 (N - 1) latencies and 2 (N - 1) / N of "
-                           "the bytes, half of both for reduce_scatter and "
-                           "all_gather"
-                         : "each process sends to all others at once: 2 "
-                           "latencies and 2 (N - 1) / N of the bytes, half of "
-                           "both for reduce_scatter and all_gather") +
-         ";\n  no evaluation, no checkpoints, no waiting for data\n";
+static std::string assumptions(const sinter_artifact &artifact,
+                               const Fabric &fabric,
+                               llvm::ArrayRef<int64_t> worlds) {
+  std::string text =
+      "assumes: one replica in each process, all as fast as the profiled one, "
+      "with the same rows in a step;\n";
+  const uint32_t replicas = artifact.training->replicas;
+  // The number of replicas decides which states are divided, and the sizes of
+  // the parts.
+  if (numDivided(artifact) && llvm::any_of(worlds, [&](int64_t world) {
+        return world != int64_t(replicas);
+      }))
+    text +=
+        "  states divided by " + std::to_string(replicas) +
+        ", as --shard was compiled for --replicas=" + std::to_string(replicas) +
+        ": with more, parts and\n  updates are smaller, and other states "
+        "may stay whole;\n";
+  text += "  messages one after the other, beside the commands, as the plan "
+          "sends and awaits them;\n";
+  text += fabric.isRing
+              ? "  a ring: the latencies of its hops, but for the fastest one, "
+                "twice, and 2 (N - 1) / N of the bytes at\n  the rate of the "
+                "slowest link; "
+              : "  each process sends to all others at once: 2 latencies and 2 "
+                "(N - 1) / N of the bytes;\n  ";
+  return text + "half of both for reduce_scatter and all_gather;\n"
+                "  no evaluation, no checkpoints, no waiting for data\n";
 }
 
-static void print(const Request &request, const Fabric &fabric,
-                  llvm::ArrayRef<TimedCommand> commands,
+static void print(const Request &request, const sinter_artifact &artifact,
+                  const Fabric &fabric, llvm::ArrayRef<TimedCommand> commands,
                   llvm::ArrayRef<PredictedStep> steps, llvm::raw_ostream &os) {
   uint64_t bytes = 0, messages = 0;
   for (const TimedCommand &command : commands)
@@ -127,10 +142,10 @@ static void print(const Request &request, const Fabric &fabric,
                        step.computeUs / 1000, step.messagesUs / 1000,
                        step.waitUs / 1000,
                        step.us > 0 ? step.computeUs / step.us : 1.0);
-  os << "\n" << assumptions(fabric);
+  os << "\n" << assumptions(artifact, fabric, request.worlds);
 }
 
-static json::Value toJson(const Fabric &fabric,
+static json::Value toJson(const sinter_artifact &artifact, const Fabric &fabric,
                           llvm::ArrayRef<PredictedStep> steps) {
   json::Array list;
   for (const PredictedStep &step : steps)
@@ -139,7 +154,43 @@ static json::Value toJson(const Fabric &fabric,
                                 {"compute_ms", step.computeUs / 1000},
                                 {"messages_ms", step.messagesUs / 1000},
                                 {"wait_ms", step.waitUs / 1000}});
-  return json::Object{{"fabric", fabric.name}, {"steps", std::move(list)}};
+  return json::Object{{"fabric", jsonText(fabric.name)},
+                      {"replicas", artifact.training->replicas},
+                      {"divided_states", numDivided(artifact)},
+                      {"steps", std::move(list)}};
+}
+
+/// The program of `image` that `profile` is of.
+static llvm::Expected<const sinter_artifact *>
+profiledProgram(const ArtifactImage &image, const Request &request,
+                const json::Object &profile) {
+  auto fail = [](const std::string &file, const llvm::Twine &text) {
+    return llvm::createStringError(shown(file) + ": " + text);
+  };
+  llvm::Expected<std::string> build = profiledBuild(profile);
+  if (!build)
+    return fail(request.profile, llvm::toString(build.takeError()));
+  const sinter_artifact *artifact = nullptr;
+  for (const sinter_artifact *each : image.artifacts()) {
+    if (!request.target.empty() && request.target != each->target)
+      continue;
+    if (!artifact || *build == each->buildId)
+      artifact = each;
+  }
+  if (!artifact)
+    return fail(request.trainer,
+                "was not compiled for " + shown(request.target));
+  if (!artifact->training)
+    return fail(request.trainer, "is not a trainer");
+  if (artifact->training->replicas < 2)
+    return fail(request.trainer,
+                "has one replica, so its plan sends nothing; compile it with "
+                "--replicas=2 or more");
+  if (*build != artifact->buildId)
+    return fail(request.profile,
+                "is of another program, build " + shown(*build) + ", not " +
+                    shown(artifact->buildId) + " of " + shown(request.trainer));
+  return artifact;
 }
 
 int compiler::scaleTrainer(llvm::ArrayRef<std::string> args) {
@@ -160,20 +211,11 @@ int compiler::scaleTrainer(llvm::ArrayRef<std::string> args) {
   if (!image)
     return inspectError(shown(request.trainer) + ": " +
                         llvm::toString(image.takeError()));
-  const sinter_artifact *artifact = nullptr;
-  for (const sinter_artifact *each : (*image)->artifacts())
-    if (!artifact && (request.target.empty() || request.target == each->target))
-      artifact = each;
-  if (!artifact)
-    return inspectError(shown(request.trainer) + ": was not compiled for " +
-                        shown(request.target));
-  if (!artifact->training)
-    return inspectError(shown(request.trainer) + ": is not a trainer");
-  if (artifact->training->replicas < 2)
-    return inspectError(shown(request.trainer) +
-                        ": has one replica, so its plan sends nothing; compile "
-                        "it with --replicas=2 or more");
-  auto commands = timedStep(*artifact, *profile);
+  auto program = profiledProgram(**image, request, *profile);
+  if (!program)
+    return inspectError(llvm::toString(program.takeError()));
+  const sinter_artifact &artifact = **program;
+  auto commands = timedStep(artifact, *profile);
   if (!commands)
     return inspectError(shown(request.profile) + ": " +
                         llvm::toString(commands.takeError()));
@@ -181,8 +223,8 @@ int compiler::scaleTrainer(llvm::ArrayRef<std::string> args) {
   for (int64_t world : request.worlds)
     steps.push_back(predictStep(*commands, *fabric, world));
   if (request.json)
-    llvm::outs() << toJson(*fabric, steps) << "\n";
+    llvm::outs() << toJson(artifact, *fabric, steps) << "\n";
   else
-    print(request, *fabric, *commands, steps, llvm::outs());
+    print(request, artifact, *fabric, *commands, steps, llvm::outs());
   return kExitDone;
 }

@@ -75,6 +75,19 @@ uint64_t sinter::rt::workspaceBytes(const sinter_artifact &artifact,
   return artifact.workspaces ? artifact.workspaces[place] : 0;
 }
 
+uint32_t sinter::rt::numDivided(const sinter_artifact &artifact) {
+  return static_cast<uint32_t>(std::count_if(
+      artifact.states, artifact.states + artifact.numStates,
+      [](const sinter_state_desc &state) { return state.partBytes != 0; }));
+}
+
+std::string sinter::rt::dividedText(const sinter_artifact &artifact) {
+  const uint32_t divided = numDivided(artifact);
+  return divided ? " in each of " + std::to_string(replicasOf(artifact)) +
+                       " replicas, " + std::to_string(divided) + " divided"
+                 : "";
+}
+
 uint32_t sinter::rt::numOwnStates(const sinter_artifact &artifact) {
   uint32_t count = artifact.numStates;
   while (count && isRounded(artifact.states[count - 1]))

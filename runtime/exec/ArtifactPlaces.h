@@ -54,6 +54,12 @@ inline int64_t replicasOf(const sinter_artifact &artifact) {
              : 1;
 }
 
+/// How many states the replicas divide: each holds a part of them.
+uint32_t numDivided(const sinter_artifact &artifact);
+/// After the bytes of states: " in each of 2 replicas, 4 divided"; "" if none
+/// is divided.
+std::string dividedText(const sinter_artifact &artifact);
+
 /// Checks the table of places, its arenas and the states' places; the states'
 /// other fields must have been checked.
 Status checkPlaces(const sinter_artifact &artifact);

@@ -21,8 +21,12 @@ std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry,
                                                 uint32_t place) {
   std::vector<ArenaValue> values;
   std::map<std::pair<uint64_t, uint64_t>, size_t> current;
+  std::map<uint32_t, std::vector<size_t>> sent; // values of a message, by event
   for (uint32_t c = 0; c < entry.numCommands; ++c) {
     const sinter_command &command = entry.commands[c];
+    if (command.kind == SINTER_CMD_AWAIT)
+      for (size_t value : sent[command.event])
+        values[value].lastCommand = std::max(values[value].lastCommand, c);
     for (uint32_t s = 0; s < command.numSlices; ++s) {
       const sinter_slice &slice = command.slices[s];
       if (slice.space != SINTER_SPACE_ARENA || slice.index != place)
@@ -40,6 +44,8 @@ std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry,
       } else {
         values[found->second].lastCommand = c;
       }
+      if (command.kind == SINTER_CMD_COLLECTIVE)
+        sent[command.collective.event].push_back(current[key]);
     }
   }
   return values;

@@ -16,8 +16,8 @@
 namespace sinter::rt {
 
 /// One value in the arena: bytes from the command that first writes them to the
-/// last one that touches them. A later value in the same bytes is counted
-/// separately.
+/// last one that touches them; a collective does until its AWAIT. A later value
+/// in the same bytes is counted separately.
 struct ArenaValue {
   uint64_t offsetBytes = 0, sizeBytes = 0;
   uint32_t firstCommand = 0, lastCommand = 0;

@@ -24,8 +24,9 @@ using Handler = nlohmann::json::error_handler_t;
 
 struct CommandTimes::Row {
   const Entry *entry;
-  const Line *line;  // of a chain that runs together: its first
-  std::string nodes; // of all its commands
+  const Line *line;           // of a chain that runs together: its first
+  std::string nodes;          // of all its commands
+  std::vector<uint32_t> with; // the numbers of the chain's others
   double us, share, gbps, mostGbps, tflops;
   double mostTflops; // 0: no limit is known
   double bestUs;     // the least time by both limits; 0: none is known
@@ -39,6 +40,15 @@ static bool mayTakeFewer(const sinter_command &command) {
   const sinter_conv &params = *command.conv.params;
   return std::any_of(params.kernel, params.kernel + params.spatialRank,
                      [](int64_t size) { return size > 1; });
+}
+
+// Of a collective: the bytes of the whole arrays, of which a replica may read
+// or write a part.
+static uint64_t wholeBytes(const sinter_command &command) {
+  uint64_t read = 0, written = 0;
+  for (uint32_t i = 0; i < command.numSlices; ++i)
+    (i < command.numReads ? read : written) += command.slices[i].sizeBytes;
+  return std::max(read, written);
 }
 
 // The limit of the arithmetic of a command. Products of bf16 have units of
@@ -107,12 +117,9 @@ uint32_t CommandTimes::longest() const {
   return static_cast<uint32_t>(most - entries_.begin());
 }
 
-//===----------------------------------------------------------------------===//
-// Trace events
-//===----------------------------------------------------------------------===//
-
-// Which program the events are of: other sizes take other times.
-static Json programJson(const sinter_entry &entry) {
+// Which program the times are of: other sizes take other times.
+Json CommandTimes::programJson() const {
+  const sinter_entry &entry = *entries_[longest()].source;
   Json inputs = Json::array();
   for (uint32_t i = 0; i < entry.numInputs; ++i) {
     const sinter_tensor_desc &input = entry.inputs[i];
@@ -120,25 +127,103 @@ static Json programJson(const sinter_entry &entry) {
         {{"name", input.name},
          {"shape", std::vector<int64_t>(input.dims, input.dims + input.rank)}});
   }
-  return {{"entry", entry.name}, {"inputs", inputs}};
+  return {{"build_id", artifact_.buildId},
+          {"entry", entry.name},
+          {"inputs", inputs}};
 }
+
+//===----------------------------------------------------------------------===//
+// Trace events
+//===----------------------------------------------------------------------===//
 
 std::string CommandTimes::deviceOf(uint32_t place) const {
   return artifact_.numPlaces ? artifact_.places[place].device
                              : artifact_.target;
 }
 
-std::string CommandTimes::traceEvents() const {
+namespace {
+
+/// The async events of messages.
+class MessageEvents {
+public:
+  /// `command` of `entry` ran in the process `pid`. A collective begins a
+  /// message, its await ends it.
+  void add(uint32_t entry, const sinter_command &command, uint32_t pid,
+           double beginUs, double endUs, Json &list) {
+    if (command.kind == SINTER_CMD_COLLECTIVE) {
+      Message &message = open_[{entry, command.collective.event}];
+      message = {commandName(command), ++count_};
+      list.push_back(event(message, "b", pid, beginUs));
+      list.back()["args"] = {{"bytes", wholeBytes(command)},
+                             {"nodes", command.label}};
+    } else if (command.kind == SINTER_CMD_AWAIT) {
+      auto found = open_.find({entry, command.event});
+      if (found == open_.end())
+        return;
+      list.push_back(event(found->second, "e", pid, endUs));
+      open_.erase(found);
+    }
+  }
+
+private:
+  struct Message {
+    const char *name;
+    uint64_t id;
+  };
+
+  static Json event(const Message &message, const char *phase, uint32_t pid,
+                    double us) {
+    return {{"name", message.name},
+            {"cat", "message"},
+            {"ph", phase},
+            {"id2", {{"local", message.id}}},
+            {"ts", us},
+            {"pid", pid},
+            {"tid", 0}};
+  }
+
+  std::map<std::pair<uint32_t, uint32_t>, Message> open_; // by entry and event
+  uint64_t count_ = 0;
+};
+
+} // namespace
+
+static Json nameEvent(const char *what, uint32_t pid, const std::string &name) {
+  return {
+      {"name", what}, {"ph", "M"}, {"pid", pid}, {"args", {{"name", name}}}};
+}
+
+std::string CommandTimes::traceEvents(const Process &process) const {
   Json list = Json::array();
+  auto pidOf = [&](uint32_t place) {
+    return process.rank * numPlaces(artifact_) + place;
+  };
   std::set<uint32_t> places;
-  for (const Event &event : events_)
-    places.insert(entries_[event.entry].entry->commands[event.index].place);
+  std::set<std::pair<uint32_t, uint32_t>> streams; // (place, stream)
+  for (const Event &event : events_) {
+    const sinter_command &command =
+        entries_[event.entry].entry->commands[event.index];
+    places.insert(command.place);
+    streams.emplace(command.place, command.stream);
+  }
+  const std::string rank =
+      process.count > 1 ? "rank " + std::to_string(process.rank) + ": " : "";
   for (uint32_t place : places)
-    list.push_back({{"name", "process_name"},
-                    {"ph", "M"},
-                    {"pid", place},
-                    {"args", {{"name", deviceOf(place)}}}});
-  const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
+    list.push_back(
+        nameEvent("process_name", pidOf(place), rank + deviceOf(place)));
+  constexpr const char *kStreams[] = {"compute", "transfers",
+                                      "gradients of weights"};
+  for (auto [place, stream] : streams) {
+    list.push_back(nameEvent("thread_name", pidOf(place),
+                             stream < std::size(kStreams)
+                                 ? kStreams[stream]
+                                 : "stream " + std::to_string(stream)));
+    list.back()["tid"] = stream;
+  }
+  const uint64_t origin = process.originNs || events_.empty()
+                              ? process.originNs
+                              : events_.front().beginNs;
+  MessageEvents messages;
   const uint32_t main = longest();
   for (const Event &event : events_) {
     const Entry &entry = entries_[event.entry];
@@ -151,18 +236,24 @@ std::string CommandTimes::traceEvents() const {
       args["in_body"] = trip.inBody;
       args["trip"] = trip.trip;
     }
+    // The clock of another host may be behind.
+    const double us =
+        static_cast<double>(static_cast<int64_t>(event.beginNs - origin)) / 1e3;
+    const double duration = static_cast<double>(event.durationNs) / 1e3;
     list.push_back({{"name", command.label},
                     {"cat", commandName(command)},
                     {"ph", "X"},
-                    {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
-                    {"dur", static_cast<double>(event.durationNs) / 1e3},
-                    {"pid", command.place},
+                    {"ts", us},
+                    {"dur", duration},
+                    {"pid", pidOf(command.place)},
                     {"tid", command.stream},
                     {"args", std::move(args)}});
+    messages.add(event.entry, command, pidOf(command.place), us, us + duration,
+                 list);
   }
   Json json = {{"traceEvents", list}, {"displayTimeUnit", "ms"}};
   if (!entries_.empty())
-    json["otherData"] = programJson(*entries_[main].source);
+    json["otherData"] = programJson();
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
@@ -215,6 +306,7 @@ CommandTimes::rows(const Ceilings &ceilings,
       const Line &line = entry.lines[i];
       const sinter_command &command = *line.command;
       std::string nodes = command.label;
+      std::vector<uint32_t> with;
       AccessedBytes bytes = accessedBytes(command, limitsOf(command));
       double ownFlops = i < flops.size() ? flops[i] : 0;
       auto totalNs = static_cast<double>(line.totalNs);
@@ -223,6 +315,7 @@ CommandTimes::rows(const Ceilings &ceilings,
            ++next) {
         const Line &member = entry.lines[next];
         nodes += std::string(",") + member.command->label;
+        with.push_back(member.inBody.value_or(member.index));
         // The result between the two is not in memory.
         const AccessedBytes own = accessedBytes(*member.command, {});
         bytes.read += own.read - member.command->slices[0].sizeBytes;
@@ -235,20 +328,24 @@ CommandTimes::rows(const Ceilings &ceilings,
       const double us =
           line.runs ? totalNs / 1e3 / static_cast<double>(line.runs) : 0;
       auto rate = [&](double amount) { return us > 0 ? amount / us : 0; };
-      // The limits are those of the first device.
-      const bool isFirstKind = placeKind(artifact_, command.place) ==
-                               std::string(placeKind(artifact_, 0));
+      // The limits are those of the first device. Links bound messages.
+      const bool isMessage = command.kind == SINTER_CMD_COLLECTIVE ||
+                             command.kind == SINTER_CMD_AWAIT;
+      const bool isLimited =
+          !isMessage && placeKind(artifact_, command.place) ==
+                            std::string(placeKind(artifact_, 0));
       const double allBytes = static_cast<double>(line.trips) *
                               static_cast<double>(bytes.read + bytes.written);
       Row row = {&entry,
                  &line,
                  std::move(nodes),
+                 std::move(with),
                  us,
                  total > 0 ? totalNs / total : 0,
                  rate(allBytes) / 1e3,
-                 isFirstKind ? ceilings.mostGBps(bytes.read, bytes.written) : 0,
+                 isLimited ? ceilings.mostGBps(bytes.read, bytes.written) : 0,
                  rate(ownFlops) / 1e6,
-                 isFirstKind ? mostTflops(command, ceilings) : 0,
+                 isLimited ? mostTflops(command, ceilings) : 0,
                  0};
       if (row.mostGbps > 0)
         row.bestUs = allBytes / row.mostGbps / 1e3;
@@ -348,6 +445,8 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     each["index"] = row.line->index;
     if (row.line->inBody)
       each["in_body"] = *row.line->inBody;
+    for (uint32_t number : row.with)
+      each["with"].push_back(number);
     each["kind"] = commandName(command);
     if (command.kind == SINTER_CMD_LAUNCH)
       each["kernel"] = kernelName(command);
@@ -372,6 +471,8 @@ CommandTimes::json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf,
     object["first_step"] = steps->first;
     object["last_step"] = steps->second;
   }
+  if (!entries_.empty())
+    object["program"] = programJson();
   object["commands"] = std::move(list);
   if (ceilings.copyGBps > 0) {
     object["copy_gb_per_s"] = ceilings.copyGBps;

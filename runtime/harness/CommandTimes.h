@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,19 +54,30 @@ public:
   /// the device's limits. As a table, or as JSON. TFLOP/s are printed only with
   /// `flopsOf`; without it the least time is that of the bytes alone. If
   /// several entries ran, each command is printed with its entry. A library
-  /// call is printed with what the library chose for it.
+  /// call is printed with what the library chose for it. JSON says which
+  /// program the times are of.
   std::string table(const Ceilings &ceilings,
                     const FlopsOfEntry &flopsOf = {}) const;
   /// `steps`: the first and the last step that were timed, from 1; of JSON.
   std::string json(const Ceilings &ceilings, const FlopsOfEntry &flopsOf = {},
                    std::optional<std::pair<int64_t, int64_t>> steps = {}) const;
 
+  /// The process of a job that is timed.
+  struct Process {
+    uint32_t rank = 0, count = 1; // of processes
+    /// The time 0 of the events, as the begin of a command; 0: their first one.
+    uint64_t originNs = 0;
+  };
   /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
-  /// in the row of its stream, in the process of its device. "otherData" names
-  /// the entry that took most time and the sizes of its inputs; events of other
+  /// in the row of its stream, in the process of its device; of several
+  /// processes, in that of the rank. Messages are async events, from their
+  /// collective to the end of their await. "otherData" names
+  /// the build, the entry that took most time and the sizes of its inputs;
+  /// events of other
   /// entries have "entry". Events of a scan have its number as "command", and
   /// those of the commands in its body also "in_body" and "trip", from 0.
-  std::string traceEvents() const;
+  std::string traceEvents(const Process &process) const;
+  std::string traceEvents() const { return traceEvents(Process()); }
 
 private:
   struct Line;
@@ -95,6 +107,7 @@ private:
   struct Row; // of the table
   uint32_t begin(const sinter_entry &entry);
   uint32_t longest() const;
+  nlohmann::ordered_json programJson() const;
   std::vector<Row> rows(const Ceilings &ceilings,
                         const FlopsOfEntry &flopsOf) const;
   std::string deviceOf(uint32_t place) const;

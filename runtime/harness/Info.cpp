@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/train/Schedule.h"
 #include "runtime/train/StateTable.h"
@@ -73,6 +74,8 @@ static Json describe(const sinter_artifact &artifact,
       manifest.is_discarded() ? Json(artifact.manifest) : manifest;
   if (artifact.training) {
     json["batch"] = artifact.training->batch;
+    if (replicasOf(artifact) > 1)
+      json["replicas"] = replicasOf(artifact);
     json["loss"] = artifact.training->loss;
     json["optimizer"] = artifact.training->optimizer;
     json["overridable"] = overrides(*artifact.training);
@@ -100,7 +103,16 @@ static void printLeaves(const std::string &prefix, const Json &json) {
   }
 }
 
-static void printText(const Json &json) {
+/// "2 replicas, --shard=optimizer".
+static void printReplicas(const Json &json) {
+  std::string text;
+  if (json["manifest"].is_object() && json["manifest"].contains("training"))
+    text = json["manifest"]["training"].value("shard", "");
+  std::printf("%s replicas%s%s\n", dump(json["replicas"], -1).c_str(),
+              text.empty() ? "" : ", --shard=", text.c_str());
+}
+
+static void printText(const sinter_artifact &artifact, const Json &json) {
   std::string target = json["target"];
   if (json.contains("devices")) {
     target.clear();
@@ -110,6 +122,8 @@ static void printText(const Json &json) {
   std::printf("model %s for %s, build %s\n",
               json["model"].get<std::string>().c_str(), target.c_str(),
               json["buildId"].get<std::string>().c_str());
+  if (json.contains("replicas"))
+    printReplicas(json);
   std::string features = json["cpuFeatures"].get<std::string>();
   std::printf("needs CPU features: %s\n",
               features.empty() ? "none beyond the baseline" : features.c_str());
@@ -124,15 +138,21 @@ static void printText(const Json &json) {
   std::printf("states:\n");
   for (const Json &state : json["states"]) {
     total += state["sizeBytes"].get<uint64_t>();
-    std::printf("  %-40s %-7s %s%s%s\n",
+    std::printf("  %-40s %-7s %s%s%s%s\n",
                 state["name"].get<std::string>().c_str(),
                 state["role"].get<std::string>().c_str(),
                 state["dtype"].get<std::string>().c_str(),
                 dump(state["shape"], -1).c_str(),
-                state["trainable"].get<bool>() ? " trainable" : "");
+                state["trainable"].get<bool>() ? " trainable" : "",
+                state.contains("partBytes") ? " divided" : "");
   }
-  std::printf("%zu states, %llu bytes\n", json["states"].size(),
+  std::printf("%zu states, %llu bytes", json["states"].size(),
               static_cast<unsigned long long>(total));
+  if (numDivided(artifact))
+    std::printf("; %llu bytes%s",
+                static_cast<unsigned long long>(stateBytesOfAll(artifact)),
+                dividedText(artifact).c_str());
+  std::printf("\n");
 }
 
 Status sinter::rt::runInfo(const sinter_artifact &artifact,
@@ -144,6 +164,6 @@ Status sinter::rt::runInfo(const sinter_artifact &artifact,
   if (options.json)
     std::printf("%s\n", dump(json, 2).c_str());
   else
-    printText(json);
+    printText(artifact, json);
   return {};
 }

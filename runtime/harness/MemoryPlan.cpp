@@ -75,8 +75,12 @@ static void printStates(const sinter_artifact &artifact) {
   std::printf("  %12s %12s  %s\n", "offset", "bytes", "state");
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_state_desc &state = artifact.states[i];
-    std::printf("  %12" PRIu64 " %12" PRIu64 "  %s%s%s\n", state.offsetBytes,
-                sinter_held_bytes(&state), state.tensor.name,
+    const std::string part =
+        state.partBytes
+            ? ", a part of " + std::to_string(state.tensor.sizeBytes) + " bytes"
+            : "";
+    std::printf("  %12" PRIu64 " %12" PRIu64 "  %s%s%s%s\n", state.offsetBytes,
+                sinter_held_bytes(&state), state.tensor.name, part.c_str(),
                 artifact.numPlaces ? " on " : "",
                 artifact.numPlaces ? artifact.places[state.place].device : "");
   }
@@ -89,6 +93,8 @@ static nlohmann::ordered_json statesJson(const sinter_artifact &artifact) {
     json.push_back({{"name", state.tensor.name},
                     {"offsetBytes", state.offsetBytes},
                     {"sizeBytes", sinter_held_bytes(&state)}});
+    if (state.partBytes)
+      json.back()["wholeBytes"] = state.tensor.sizeBytes;
     if (artifact.numPlaces)
       json.back()["device"] = artifact.places[state.place].device;
   }
@@ -133,9 +139,10 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
   if (!options.output.empty())
     return writeFileAtomic(options.output, memoryPage(artifact));
   if (!options.json) {
-    std::printf("states: %u, %" PRIu64 " bytes; constants: %" PRIu64 " bytes\n",
+    std::printf("states: %u, %" PRIu64 " bytes%s; constants: %" PRIu64
+                " bytes\n",
                 artifact.numStates, stateBytesOfAll(artifact),
-                artifact.constantsBytes);
+                dividedText(artifact).c_str(), artifact.constantsBytes);
     printStates(artifact);
     printSums(artifact);
     for (uint32_t i = 0; i < artifact.numEntries; ++i)

@@ -144,6 +144,7 @@ private:
   Status saveSound(const Status &failure);
   Status keepsStates(Status failure, int64_t step);
   Status finish();
+  Status agreeOnTime();
   Status planProfile();
   Status timeCommands(bool ends = false);
   void reportProfile();
@@ -203,6 +204,7 @@ private:
   bool isMeasured_ = true; // or need not be
   /// Of the steps from profileBegin_ to before profileEnd_, from 0.
   std::optional<CommandTimes> profile_;
+  CommandTimes::Process timed_;
   int64_t profileBegin_ = -1, profileEnd_ = -1;
   bool isTimed_ = false; // the steps that begin now
   std::optional<Evaluation> lastEvaluation_;

@@ -9,6 +9,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/OutOfMemory.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/harness/SumMemory.h"
@@ -71,10 +72,7 @@ static bool hasMark(const std::string &directory, const std::string &mark) {
 /// Once rank 0 has opened its directories, in which the others look for
 /// checkpoints, and write their parts.
 Status Trainer::agreeOnDirectories() {
-  const bool isDivided = std::any_of(
-      artifact_.states, artifact_.states + artifact_.numStates,
-      [](const sinter_state_desc &state) { return state.partBytes != 0; });
-  if (!job_->spansProcesses() || !isDivided)
+  if (!job_->spansProcesses() || !numDivided(artifact_))
     return job_->agree({}); // the others wait until rank 0 has made them
   const std::pair<const char *, const std::string *> directories[] = {
       {"--out", &options_.out}, {"--spare", &options_.spare}};

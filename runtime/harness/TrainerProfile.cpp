@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 using namespace sinter::rt;
@@ -32,7 +34,33 @@ static std::string ofRank(const std::string &file, uint32_t rank) {
   return path.string();
 }
 
+static uint64_t nanoseconds(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000 +
+         static_cast<uint64_t>(time.tv_nsec);
+}
+
+/// The time 0 of trace events is the time of day at which rank 0 is here, so
+/// that the files of all processes can be joined. All call this, whether or not
+/// they write trace events.
+Status Trainer::agreeOnTime() {
+  timed_ = {job_->rank(), job_->processes(), 0};
+  if (!job_->spansProcesses())
+    return {};
+  Result<std::string> origin =
+      job_->share(std::to_string(nanoseconds(CLOCK_REALTIME)));
+  if (!origin.ok())
+    return origin.status();
+  const uint64_t monotonic = nanoseconds(CLOCK_MONOTONIC),
+                 now = nanoseconds(CLOCK_REALTIME);
+  timed_.originNs =
+      monotonic - (now - std::strtoull(origin->c_str(), nullptr, 10));
+  return {};
+}
+
 Status Trainer::planProfile() {
+  SINTER_RETURN_IF_ERROR(agreeOnTime());
   if (!options_.profile && options_.traceEvents.empty())
     return {};
   const char *option = options_.profile ? "--profile" : "--trace-events";
@@ -55,7 +83,8 @@ Status Trainer::planProfile() {
   // A file that cannot be written is an error before the run, not after it.
   return options_.traceEvents.empty()
              ? Status()
-             : writeFileAtomic(options_.traceEvents, profile_->traceEvents());
+             : writeFileAtomic(options_.traceEvents,
+                               profile_->traceEvents(timed_));
 }
 
 /// Before a step begins, and once the last one is finished (`ends`): starts and
@@ -70,7 +99,8 @@ Status Trainer::timeCommands(bool ends) {
   isTimed_ = isTimed;
   session_->program()->program->setProfileSink(isTimed ? &*profile_ : nullptr);
   return wasTimed && !isTimed && !options_.traceEvents.empty()
-             ? writeFileAtomic(options_.traceEvents, profile_->traceEvents())
+             ? writeFileAtomic(options_.traceEvents,
+                               profile_->traceEvents(timed_))
              : Status();
 }
 

@@ -69,10 +69,11 @@ Status Trainer::prepare() {
     progress_->note(
         std::string("program ") + artifact_.name + ", build " +
         artifact_.buildId + ": " + std::to_string(session_->states().size()) +
-        " states of " + std::to_string(stateBytesOfAll(artifact_)) +
-        " bytes, " + sumsText() + replicas_->workers() + ", steps " +
-        std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
-        ", seed " + std::to_string(*options_.seed));
+        " states of " + std::to_string(stateBytesOfAll(artifact_)) + " bytes" +
+        dividedText(artifact_) + ", " + sumsText() + replicas_->workers() +
+        ", steps " + std::to_string(step_ + 1) + " to " +
+        std::to_string(totalSteps_) + ", seed " +
+        std::to_string(*options_.seed));
   int64_t left = order_.rows % order_.batch;
   if (left > 0 && order_.padsLast && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +

@@ -28,6 +28,27 @@ static StringRef kindOf(const OpText &op) {
       [](char c) { return c == ' ' || c == '(' || c == '{'; });
 }
 
+// What a command does: "all_reduce" of "exec.collective all_reduce over ...",
+// "matmul" of "exec.matmul(...".
+static StringRef commandOf(const OpText &op) {
+  StringRef kind = kindOf(op);
+  if (kind == "exec.collective")
+    return StringRef(op.text)
+        .drop_front(kind.size())
+        .ltrim()
+        .take_until([](char c) { return c == ' '; });
+  kind.consume_front("exec.");
+  return kind;
+}
+
+// 2 of "exec.await event 2" and of "exec.collective ... event 2(...".
+static unsigned eventOf(const OpText &op) {
+  StringRef text = StringRef(op.text).split(" event ").second;
+  unsigned event = 0;
+  text.consumeInteger(10, event);
+  return event;
+}
+
 static bool isHead(const OpText &op) {
   return StringRef(op.text).starts_with("^");
 }
@@ -114,7 +135,9 @@ std::string ExplorerGraph::namespaceOf(unsigned i) const {
 void ExplorerGraph::node(json::OStream &out, unsigned i) {
   const OpText &op = ops_[i];
   out.attribute("id", std::to_string(i));
-  out.attribute("label", utf8(kindOf(op)));
+  out.attribute("label", kindOf(op) == "exec.collective"
+                             ? ("exec." + commandOf(op)).str()
+                             : utf8(kindOf(op)));
   out.attribute("namespace", namespaceOf(i));
   out.attributeArray("incomingEdges", [&] {
     for (auto [k, source] : llvm::enumerate(edges_[i]))
@@ -208,11 +231,13 @@ static std::optional<Buffer> arenaBuffer(const OpText &op) {
   return buffer;
 }
 
-// The commands of a program and its buffers in arenas.
+// The commands of a program and its buffers in arenas. Those of a message live
+// until its await.
 static std::vector<const OpText *>
 commandsOf(const std::vector<OpText> &ops,
            std::map<unsigned, Buffer> &buffers) {
   std::vector<const OpText *> commands;
+  std::map<unsigned, std::vector<Buffer *>> sent; // by event
   for (auto [i, op] : llvm::enumerate(ops)) {
     if (op.depth != 1)
       continue;
@@ -226,7 +251,12 @@ commandsOf(const std::vector<OpText> &ops,
         Buffer &buffer = found->second;
         buffer.first = std::min<unsigned>(buffer.first, commands.size());
         buffer.last = commands.size();
+        if (kindOf(op) == "exec.collective")
+          sent[eventOf(op)].push_back(&buffer);
       }
+    if (kindOf(op) == "exec.await")
+      for (Buffer *buffer : sent[eventOf(op)])
+        buffer->last = commands.size();
     commands.push_back(&op);
   }
   return commands;
@@ -283,8 +313,7 @@ void EventWriter::name(StringRef what, const std::string &name, unsigned pid,
 void EventWriter::command(unsigned number, const OpText &op, unsigned pid,
                           double time, double duration) {
   out_.object([&] {
-    StringRef kind = kindOf(op);
-    kind.consume_front("exec.");
+    StringRef kind = commandOf(op);
     out_.attribute("name", op.nodes.empty() ? utf8(kind) : joined(op.nodes));
     out_.attribute("cat", utf8(kind));
     out_.attribute("ph", "X");

@@ -38,7 +38,8 @@ void compiler::addLeastTimes(const sinter_artifact &artifact,
   for (const sinter_entry &entry : entries(artifact))
     for (const auto &[command, flops] :
          llvm::zip_equal(commands(entry), commandFlops(artifact, entry))) {
-      if (!command.numSlices || command.kind == SINTER_CMD_SCAN)
+      if (!command.numSlices || command.kind == SINTER_CMD_SCAN ||
+          isMessage(command))
         continue;
       const std::string target = artifact.numPlaces
                                      ? artifact.places[command.place].target

@@ -16,7 +16,7 @@ namespace json = llvm::json;
 namespace {
 
 // A value in an arena: bytes from the command that first writes them to the
-// last one that touches them.
+// last one that touches them; a collective does until its await.
 struct Value {
   const sinter_slice *slice;
   uint32_t first, last; // commands
@@ -29,7 +29,11 @@ struct Value {
 static std::vector<Value> arenaValues(const sinter_entry &entry) {
   std::vector<Value> values;
   std::map<std::tuple<uint32_t, uint64_t, uint64_t>, size_t> current;
-  for (auto [c, command] : llvm::enumerate(commands(entry)))
+  std::map<uint32_t, std::vector<size_t>> sent; // values of a message, by event
+  for (auto [c, command] : llvm::enumerate(commands(entry))) {
+    if (command.kind == SINTER_CMD_AWAIT)
+      for (size_t value : sent[command.event])
+        values[value].last = std::max(values[value].last, uint32_t(c));
     for (uint32_t s = 0; s < command.numSlices; ++s) {
       const sinter_slice &slice = command.slices[s];
       if (slice.space != SINTER_SPACE_ARENA)
@@ -42,7 +46,10 @@ static std::vector<Value> arenaValues(const sinter_entry &entry) {
       } else {
         values[found->second].last = c;
       }
+      if (command.kind == SINTER_CMD_COLLECTIVE)
+        sent[command.collective.event].push_back(found->second);
     }
+  }
   return values;
 }
 

@@ -9,8 +9,11 @@ async function readData() {
   return JSON.parse(await new Response(stream).text());
 }
 
-// "sinter.add" of "sinter.add %, % : ...".
+// "sinter.add" of "sinter.add %, % : ...", "exec.all_reduce" of "exec.collective all_reduce over ...".
 function kindOf(text) {
+  const message = /^exec\.collective +(\w+)/.exec(text);
+  if (message)
+    return 'exec.' + message[1];
   const end = text.search(/[ ({]/);
   return end < 0 ? text : text.slice(0, end);
 }
@@ -310,6 +313,7 @@ class Plan {
     this.scan = null; // of such a body: {plan, command}
     this.commands = [];
     this.buffers = new Map(); // by the id of exec.buffer
+    this.sent = new Map(); // the command of each message, by event
     for (const op of ops)
       if (op.kind === 'exec.buffer')
         this.addBuffer(op);
@@ -362,7 +366,27 @@ class Plan {
         buffer.writer = command;
       (k < reads ? command.reads : command.writes).push(buffer);
     });
+    const event = Number(/ event (\d+)/.exec(op.text)?.[1] ?? -1);
+    if (op.text.startsWith('exec.collective'))
+      this.addMessage(command, event);
+    else if (op.kind === 'exec.await' && this.sent.has(event))
+      this.endMessage(command, this.sent.get(event));
     this.commands.push(command);
+  }
+
+  // Whole arrays, of which a replica may read or write a part.
+  addMessage(command, event) {
+    const sum = buffers => buffers.reduce((bytes, {size}) => bytes + size, 0);
+    command.bytes = Math.max(sum(command.reads), sum(command.writes));
+    command.target += `, ${bytesText(command.bytes)}`;
+    command.label += `, ${bytesText(command.bytes)}`;
+    this.sent.set(event, command);
+  }
+
+  // The buffers of a message live until its await.
+  endMessage({index}, {reads, writes}) {
+    for (const buffer of [...reads, ...writes])
+      buffer.last = Math.max(buffer.last, index);
   }
 
   // The command's program and number, as 'plan' prints them: "@step command 3",

@@ -223,7 +223,7 @@ class Graph {
       }
       node.type = command.writes.length ? command.writes[0].type : '';
       node.bytes = command.writes.reduce((sum, buffer) => sum + buffer.size, 0);
-      node.label = command.op.kind === 'exec.launch' ? command.target : node.label;
+      node.label = command.op.kind === 'exec.launch' || command.bytes ? command.target : node.label;
     }
   }
 

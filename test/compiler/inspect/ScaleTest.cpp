@@ -56,6 +56,41 @@ TEST_CASE("scale: the slowest link counts", "[scale]") {
   CHECK(messageUs(fabric, SINTER_ALL_REDUCE, 8000, 8) == Approx(2 * (20 + 4)));
 }
 
+TEST_CASE("scale: a ring within and between hosts", "[scale]") {
+  Fabric fabric = fabricOf(R"({"ring": true, "links": [
+      {"processes": 8, "latency_us": 4, "gb_per_s": 100},
+      {"latency_us": 12, "gb_per_s": 12.5}]})");
+  auto sum = [&](uint64_t bytes, int64_t world) {
+    return messageUs(fabric, SINTER_ALL_REDUCE, bytes, world);
+  };
+  // Of one host, 7 of the 8 hops, twice.
+  CHECK(sum(0, 8) == Approx(2 * 7 * 4));
+  CHECK(sum(0, 2) == Approx(2 * 4));
+  // 9 processes: 7 hops in the first host, there and back between the two. The
+  // slowest part leaves out one in the host.
+  CHECK(sum(0, 9) == Approx(2 * (6 * 4 + 2 * 12)));
+  // 64 hosts of 8: 7 * 64 hops in hosts and 64 between them.
+  CHECK(sum(0, 512) == Approx(2 * (447 * 4 + 64 * 12)));
+  CHECK(messageUs(fabric, SINTER_ALL_GATHER, 0, 512) ==
+        Approx(447 * 4 + 64 * 12));
+  // 8 MB at 12500 bytes in a microsecond, or at 100000 in one host.
+  CHECK(sum(8000000, 512) - sum(0, 512) == Approx(2 * 511 / 512.0 * 640));
+  CHECK(sum(8000000, 8) - sum(0, 8) == Approx(2 * 7 / 8.0 * 80));
+
+  // 8 processes in pairs of pairs of pairs: 4 hops in pairs, 2 between pairs of
+  // a four, 2 between the fours.
+  fabric = fabricOf(R"({"ring": true, "links": [
+      {"processes": 2, "latency_us": 1, "gb_per_s": 100},
+      {"processes": 4, "latency_us": 10, "gb_per_s": 50},
+      {"latency_us": 100, "gb_per_s": 25}]})");
+  CHECK(sum(0, 8) == Approx(2 * (3 * 1 + 2 * 10 + 2 * 100)));
+}
+
+TEST_CASE("scale: an ideal link", "[scale]") {
+  Fabric fabric = fabricOf(R"({"links": [{"latency_us": 0, "gb_per_s": 1}]})");
+  CHECK(messageUs(fabric, SINTER_ALL_REDUCE, 8000, 2) == Approx(2 * 4));
+}
+
 TEST_CASE("scale: messages beside commands", "[scale]") {
   const Fabric fabric =
       fabricOf(R"({"links": [{"latency_us": 10, "gb_per_s": 1}]})");
@@ -83,19 +118,52 @@ TEST_CASE("scale: messages beside commands", "[scale]") {
   CHECK(two.waitUs == Approx(17));
 }
 
+/// The mistake in a fabric with these links.
+static std::string refusalOfLinks(const std::string &links) {
+  return refusalOf((R"({"links": [)" + links + "]}").c_str());
+}
+
 TEST_CASE("scale: fabrics that make no sense are refused", "[scale]") {
   CHECK(refusalOf("{}") == "'links' must be a list of one link or more");
-  CHECK(refusalOf(R"({"links": [{"gb_per_s": 1}]})") ==
-        "'latency_us' must be a number above 0");
-  CHECK(refusalOf(R"({"links": [{"latency_us": 1, "gb_per_s": -1}]})") ==
-        "'gb_per_s' must be a number above 0");
-  CHECK(refusalOf(R"({"links": [{"latency_us": 1, "gb_per_s": 1,
-                                 "processes": 8}]})")
-            .starts_with("every link but the last needs 'processes'"));
-  CHECK(refusalOf(R"({"lnks": []})") == "unknown key 'lnks'");
-  CHECK(refusalOf(R"({"links": [
-      {"latency_us": 1, "gb_per_s": 1, "processes": 8},
-      {"latency_us": 1, "gb_per_s": 1, "processes": 8},
-      {"latency_us": 1, "gb_per_s": 1}]})")
-            .starts_with("each link must connect more processes"));
+  CHECK(refusalOf(R"({"links": {}})") ==
+        "'links' must be a list of one link or more");
+  CHECK(refusalOf(R"({"lnks": []})") ==
+        "unknown key 'lnks'; it has name, links, copy_gb_per_s, ring");
+  CHECK(refusalOf(R"({"ring": "yes", "links": []})") ==
+        "'ring' must be true or false");
+  CHECK(refusalOf(R"({"name": 5, "links": []})") == "'name' must be a text");
+  CHECK(refusalOf(R"({"copy_gb_per_s": 0, "links": []})") ==
+        "'copy_gb_per_s' must be a number from 1e-6 to 1e9");
+
+  CHECK(refusalOfLinks("5") == "link 1: must be an object");
+  CHECK(refusalOfLinks(R"({"gb_per_s": 1})") ==
+        "link 1: 'latency_us' must be a number from 0 to 1e9");
+  CHECK(refusalOfLinks(R"({"latency_us": -1, "gb_per_s": 1})") ==
+        "link 1: 'latency_us' must be a number from 0 to 1e9");
+  CHECK(refusalOfLinks(R"({"latency_us": 1e308, "gb_per_s": 1})") ==
+        "link 1: 'latency_us' must be a number from 0 to 1e9");
+  for (const char *rate : {"-1", "0", "1e308", "1e-300", "\"1\"", "null"})
+    CHECK(refusalOfLinks(R"({"latency_us": 1, "gb_per_s": )" +
+                         std::string(rate) + "}") ==
+          "link 1: 'gb_per_s' must be a number from 1e-6 to 1e9");
+  CHECK(refusalOfLinks(R"({"latency_us": 1, "gb_per_s": 1, "speed": 2})") ==
+        "link 1: unknown key 'speed'; it has processes, latency_us, gb_per_s");
+
+  auto link = [](const std::string &processes) {
+    return R"({"latency_us": 1, "gb_per_s": 1)" +
+           (processes.empty() ? "" : R"(, "processes": )" + processes) + "}";
+  };
+  for (const char *processes : {"2.5", "1", "0", "-8", "1e300", "\"8\""})
+    CHECK(refusalOfLinks(link(processes) + "," + link("")) ==
+          "link 1: 'processes' must be a whole number from 2 to 1048576");
+  CHECK(refusalOfLinks(link("8")) ==
+        "link 1: the last link connects all processes, so it has no "
+        "'processes'");
+  CHECK(refusalOfLinks(link("") + "," + link("")) ==
+        "link 1: 'processes' is missing, the number that it connects; only the "
+        "last link has none");
+  for (const char *second : {"8", "4", "12"})
+    CHECK(refusalOfLinks(link("8") + "," + link(second) + "," + link("")) ==
+          "link 2: 'processes' must be a multiple of the 8 of the link before, "
+          "and more: the innermost link is first");
 }

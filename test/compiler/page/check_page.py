@@ -65,6 +65,7 @@ class Check:
                 self.panes(browser, training, "dark" if dark else "light")
         with Browser() as browser:
             self.memory(browser, training)
+            self.messages(browser)
             self.roles(browser)
             self.overlays(browser)
             self.strange(browser)
@@ -233,6 +234,28 @@ class Check:
             expect(any(node in names for names in forward), f"no forward op computes {node}")
         expect(browser.run("app.side.graph.leaves.every(leaf => leaf.role !== 'forward' || "
                            "leaf.inputs.every(from => from.role !== 'backward'))"), "a forward op reads a gradient")
+
+    def messages(self, browser):
+        """Messages of replicas are named after what they do, with their bytes; their buffers live until the await."""
+        browser.open(self.view("messages.html", self.model("train-mlp-adam.onnx"), "--train", "--batch=4",
+                               "--replicas=2", "--shard=optimizer", "--loss=cross-entropy", "--optimizer=adam"))
+        browser.run("app.openMain('kernels')")
+        table = browser.run("byId('kernelTable').textContent")
+        for kind in ("all_reduce", "reduce_scatter", "all_gather"):
+            expect(re.search(kind + r" [^,]*, [0-9.]+ (Ki)?BFLOPs 0, bytes read", table),
+                   f"the kernels do not list {kind} with its bytes: {table}")
+        expect("collective" not in table, "a message is called 'collective'")
+        browser.run("app.openMain('memory')")
+        browser.run("document.getElementById('program').value = [...document.getElementById('program').options]"
+                    ".find(o => o.text === '@step').value, app.fillMemory()")
+        awaited = browser.run(
+            "(() => { const {commands} = app.memory.charts[0].plan; const event = c => / event (\\d+)/.exec(c.op.text)?.[1];"
+            "return commands.filter(c => c.bytes).map(c => [c.bytes, c.op.kind, [...c.reads, ...c.writes].every("
+            "b => b.last >= commands.find(e => e.op.kind === 'exec.await' && event(e) === event(c)).index)]); })()")
+        expect([kind for _, kind, _ in awaited] == ["exec.all_reduce", "exec.reduce_scatter", "exec.all_gather"] and
+               all(bytes_ > 0 and lives for bytes_, _, lives in awaited),
+               f"buffers of messages end before the await: {awaited}")
+        self.settled(browser, "messages")
 
     def memory(self, browser, url):
         browser.open(url)
