@@ -80,11 +80,18 @@ static std::vector<LiveValue> arenaValues(exec::ProgramOp program,
                                           int64_t place) {
   std::vector<LiveValue> values;
   llvm::DenseMap<Operation *, size_t> numbers;
+  llvm::DenseMap<int64_t, Operation *> sent; // collectives by event
   unsigned position = 0;
   for (Operation &op : program.getBody().front()) {
     if (!isa<exec::CommandOpInterface>(op))
       continue;
-    for (Value operand : op.getOperands()) {
+    // What a collective uses lives until its await.
+    auto await = dyn_cast<exec::AwaitOp>(op);
+    if (auto collective = dyn_cast<exec::CollectiveOp>(op))
+      sent[static_cast<int64_t>(collective.getEvent())] = collective;
+    Operation *uses =
+        await ? sent.lookup(static_cast<int64_t>(await.getEvent())) : &op;
+    for (Value operand : uses->getOperands()) {
       exec::BufferOp buffer = exec::bufferOp(operand);
       exec::SliceAttr slice = buffer.getSlice();
       if (slice.getSpace() != exec::Space::arena || slice.getIndex() != place)
