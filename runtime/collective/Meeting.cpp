@@ -25,6 +25,8 @@ Result<std::unique_ptr<Meeting>> Meeting::join(const Ranks &ranks,
     server.token = options.token;
     server.joinTimeoutMs = options.joinTimeoutMs;
     server.aliveTimeoutMs = options.aliveTimeoutMs;
+    server.onLate = options.onLate;
+    server.lateMs = options.lateMs;
     Result<std::unique_ptr<MeetingServer>> started =
         MeetingServer::start(ranks.leaderHost, ranks.leaderPort, server);
     if (!started.ok())
@@ -175,8 +177,16 @@ void Meeting::accept(Message message) {
          static_cast<Order>(message.bytes.empty() ? 0 : message.bytes[0])});
     break;
   }
-  case MessageKind::Ask:
-    asked_ |= static_cast<uint32_t>(message.number);
+  case MessageKind::Ask: {
+    const auto asked = static_cast<uint32_t>(message.number);
+    std::lock_guard lock(mutex_);
+    if ((asked & static_cast<uint32_t>(Order::Stop)) && stopAskedBy_.empty())
+      stopAskedBy_ = message.name;
+    asked_ |= asked;
+    return;
+  }
+  case MessageKind::Saved:
+    savedStep_ = message.number;
     return;
   case MessageKind::End:
     return endWith(
@@ -287,6 +297,7 @@ Result<std::string> Meeting::combine(const std::string &name, std::string bytes,
 
 Status Meeting::beginRun() {
   ++runs_;
+  savedStep_ = -1;
   {
     std::lock_guard lock(mutex_);
     permissions_.clear();
@@ -349,4 +360,14 @@ void Meeting::ask(Order order) {
     asked_ |= static_cast<uint32_t>(order);
   else
     (void)send({MessageKind::Ask, static_cast<int64_t>(order), "", ""});
+}
+
+std::string Meeting::stopAskedBy() const {
+  std::lock_guard lock(mutex_);
+  return stopAskedBy_;
+}
+
+Status Meeting::tellSaved(int64_t step) {
+  savedStep_ = step;
+  return send({MessageKind::Saved, step, "", ""});
 }

@@ -38,7 +38,8 @@ enum class MessageKind : uint32_t {
   Alive, // from a process: Activity, as Activity::message() has it
   // From rank 0 to all others, and from them to rank 0.
   Allow, // Meeting::allow; number: step; bytes: the order, one byte
-  Ask,   // Meeting::ask; number: the order
+  Ask,   // Meeting::ask; number: the order; name, to rank 0: who asks
+  Saved, // Meeting::tellSaved; number: the step of the newest checkpoint
 };
 
 struct Message {
