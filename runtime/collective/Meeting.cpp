@@ -188,6 +188,17 @@ void Meeting::accept(Message message) {
   case MessageKind::Saved:
     savedStep_ = message.number;
     return;
+  case MessageKind::Question: {
+    std::string answer;
+    {
+      std::lock_guard lock(answering_);
+      answer = answer_ ? answer_() : "";
+    }
+    (void)send({MessageKind::Put, 1,
+                message.name + "/" + std::to_string(rank()),
+                std::move(answer)});
+    return;
+  }
   case MessageKind::End:
     return endWith(
         Status(static_cast<sinter_status>(message.number), message.name));
@@ -365,6 +376,25 @@ void Meeting::ask(Order order) {
 std::string Meeting::stopAskedBy() const {
   std::lock_guard lock(mutex_);
   return stopAskedBy_;
+}
+
+void Meeting::answerWith(std::function<std::string()> answer) {
+  std::lock_guard lock(answering_);
+  answer_ = std::move(answer);
+}
+
+Result<std::vector<std::string>> Meeting::askAll() {
+  const std::string name = "answers " + std::to_string(++questions_);
+  SINTER_RETURN_IF_ERROR(status());
+  SINTER_RETURN_IF_ERROR(send({MessageKind::Question, 0, keyOf(name), ""}));
+  std::vector<std::string> answers;
+  for (uint32_t i = 1; i < world(); ++i) {
+    Result<std::string> answer = get(name + "/" + std::to_string(i));
+    if (!answer.ok())
+      return answer.status();
+    answers.push_back(std::move(*answer));
+  }
+  return answers;
 }
 
 Status Meeting::tellSaved(int64_t step) {

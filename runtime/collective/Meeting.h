@@ -124,6 +124,12 @@ public:
   /// Rank 0: "rank 3", which asked first for Order::Stop; "" if none did.
   std::string stopAskedBy() const;
 
+  /// What this process answers to askAll(), on another thread and whatever it
+  /// does meanwhile. Null: nothing; waits for an answer that is under way.
+  void answerWith(std::function<std::string()> answer);
+  /// Rank 0: what the others answer, rank 1 first.
+  Result<std::vector<std::string>> askAll();
+
   /// Rank 0: tells the others that there is a checkpoint of step `step`. Who is
   /// told what to do next has learned that before.
   Status tellSaved(int64_t step);
@@ -153,7 +159,10 @@ private:
   std::atomic<bool> isTraining_{false};
   std::atomic<uint64_t> messages_{0};
   std::atomic<int64_t> savedStep_{-1};
-  uint64_t runs_ = 0; // before this one
+  uint64_t runs_ = 0;      // before this one
+  uint64_t questions_ = 0; // of askAll()
+  std::mutex answering_;   // guards answer_
+  std::function<std::string()> answer_;
 
   mutable std::mutex mutex_; // guards what follows
   mutable std::condition_variable changed_;

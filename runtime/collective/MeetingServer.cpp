@@ -277,6 +277,7 @@ void MeetingServer::handle(Member &member, Message message) {
     return endJob(SINTER_FAILED, nameOf(member) + ": " + message.name);
   case MessageKind::Allow:
   case MessageKind::Saved:
+  case MessageKind::Question:
     for (Member &other : members_)
       if (other.rank && *other.rank != 0)
         send(other, message);

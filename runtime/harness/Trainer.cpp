@@ -84,6 +84,8 @@ Status Trainer::trainHere() {
     if (sound.code() != SINTER_OUT_OF_MEMORY)
       status = sound;
   }
+  if (Meeting *meeting = job_->meeting())
+    meeting->answerWith(nullptr);
   closeLogs(status);
   return status;
 }
@@ -288,6 +290,8 @@ int64_t Trainer::stepsToBegin(int64_t end) const {
 
 Status Trainer::loop() {
   SINTER_RETURN_IF_ERROR(load());
+  if (Meeting *meeting = job_->meeting())
+    meeting->answerWith([this] { return dataAnswer(); });
   int64_t perEpoch = order_.batchesPerEpoch();
   const int64_t end = std::min(totalSteps_, options_.stopAfter);
   // A run that was interrupted between an epoch and its evaluation.

@@ -131,6 +131,8 @@ private:
   Status compareData(const BatchReader &data);
   Status checkTrainData(bool ofAll);
   Status checkData(bool ofAll = false);
+  std::string dataAnswer() const;
+  Result<std::string> changedElsewhere();
   bool dividesStates() const;
   std::string partName() const;
   Result<Manifest::PartFile> writeOwnPart(const std::string &where);

@@ -162,6 +162,28 @@ Status Trainer::checkData(bool ofAll) {
   return {};
 }
 
+/// What this process answers to changedElsewhere(), from another thread.
+std::string Trainer::dataAnswer() const {
+  const Status same = trainData_->checkUnchanged();
+  return same.ok() || same.systemError() != 0
+             ? ""
+             : "rank " + std::to_string(job_->rank()) + ": " + same.message();
+}
+
+/// Rank 0, while the others are in a step: "rank 1: FILE: was changed" if the
+/// data of one of them was, else "".
+Result<std::string> Trainer::changedElsewhere() {
+  if (!job_->spansProcesses())
+    return std::string();
+  Result<std::vector<std::string>> answers = job_->meeting()->askAll();
+  if (!answers.ok())
+    return answers.status();
+  for (const std::string &answer : *answers)
+    if (!answer.empty())
+      return answer;
+  return std::string();
+}
+
 /// Saves the states after step_. Too little memory fails like a full disk.
 Status Trainer::saveTo(CheckpointStore &store) {
   SaveInProgress inProgress;
@@ -283,9 +305,17 @@ Status Trainer::saveSound(const Status &failure) {
     return with("the training after step " + std::to_string(from) +
                 " is not saved");
   // Data that was changed may be why it failed.
-  if (Status same = compareData(*trainData_); !same.ok())
-    return with(same.message() +
-                " while it was read; what was trained after step " +
+  std::string changed;
+  if (Status same = compareData(*trainData_); !same.ok()) {
+    changed = same.message();
+  } else if (!othersWait_) { // else meetToSave() looks at that of the others
+    Result<std::string> elsewhere = changedElsewhere();
+    if (!elsewhere.ok())
+      return failure; // the job is over
+    changed = *elsewhere;
+  }
+  if (!changed.empty())
+    return with(changed + " while it was read; what was trained after step " +
                 std::to_string(from) + " is not saved");
   if (step_ != *intactSteps_)
     evaluated_ = false;

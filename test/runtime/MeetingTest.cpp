@@ -202,6 +202,28 @@ TEST_CASE("meeting: rank 0 knows who asked to stop", "[meeting]") {
   }));
 }
 
+TEST_CASE("meeting: all answer, whatever they wait for", "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    if (meeting.rank() != 2)
+      meeting.answerWith([&] {
+        return "rank " + std::to_string(meeting.rank()) + " is well";
+      });
+    Result<std::string> all = meeting.combine(
+        "ready", "", [](const auto &) { return std::string(); });
+    if (!all.ok())
+      return all.status();
+    if (meeting.rank() != 0)
+      return meeting.get("end").status();
+    for (int i = 0; i < 2; ++i) {
+      Result<std::vector<std::string>> answers = meeting.askAll();
+      if (!answers.ok())
+        return answers.status();
+      CHECK(*answers == std::vector<std::string>{"rank 1 is well", ""});
+    }
+    return meeting.put("end", "", 2);
+  }));
+}
+
 TEST_CASE("meeting: all know the newest checkpoint before they go on",
           "[meeting]") {
   checkAllOk(meet(3, [](Meeting &meeting) -> Status {

@@ -20,6 +20,9 @@ processes.py alter TRAINER FOLDER NAME -- OPTIONS...
 processes.py changes TRAINER FOLDER WORLD RANK NPZ -- OPTIONS...
     each of WORLD processes trains with its own copy of NPZ; after the first checkpoint, that of RANK
     changes. All must end with 1; prints what they print, and the newest checkpoint.
+processes.py both TRAINER FOLDER NPZ -- OPTIONS...
+    the same with two processes: the copy of rank 1 changes before the first step. NPZ has a bad row
+    among those of rank 0, which would save the state before it. Nothing may be saved.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     COUNT times kills a random process at a random time and resumes; others must end with 75
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
@@ -354,6 +357,15 @@ def plain(source, target):
             copy.writestr(name, packed.read(name))
 
 
+def flipByte(path):
+    """Changes a byte of the first array."""
+    with open(path, "r+b") as file:
+        file.seek(200)
+        [byte] = file.read(1)
+        file.seek(200)
+        file.write(bytes([byte ^ 1]))
+
+
 def printed(processes):
     """Waits for all and prints their lines; their exit codes."""
     results = finish(processes)
@@ -381,12 +393,29 @@ def changes(trainer, folder, world, victim, source, options):
     processes = start(trainer, world, [*options, "--steps=100000000", "--quiet", "--out=" + run],
                       [(rank, "--data=npz:" + copy) for rank, copy in enumerate(copies)])
     awaitCheckpoint(run, processes)
-    with open(copies[victim], "r+b") as file:
-        file.seek(200)
-        file.write(bytes(8))
+    flipByte(copies[victim])
     codes = printed(processes)
     check(codes == [1] * world, f"exit codes {codes}")
     print(f"the newest is {os.path.basename(newest(run))}")
+
+
+def both(trainer, folder, source, options):
+    run, fifo = os.path.join(folder, "both"), os.path.join(folder, "both.fifo")
+    copies = [os.path.join(folder, f"both{rank}.npz") for rank in range(2)]
+    for copy in copies:
+        plain(source, copy)
+    os.mkfifo(fifo)
+    processes = start(trainer, 2, [*options, "--out=" + run],
+                      [(0, "--data=npz:" + copies[0]), (1, "--data=npz:" + copies[1]),
+                       (0, "--log-json=" + fifo)])
+    # Rank 0 opens its log when all have opened their data, and before the first step.
+    line = processes[0].stdout.readline()
+    check("waiting for a reader" in line, line)
+    flipByte(copies[1])
+    with open(fifo) as log:
+        log.read()
+    codes = printed(processes)
+    check(codes == [2, 1] and not newest(run), f"exit codes {codes}, {os.listdir(run)}")
 
 
 def writableRanges(pid):
@@ -609,6 +638,9 @@ def main():
     if command in ("hung", "orphans"):
         folder, hosts = rest[:split]
         return (hung if command == "hung" else orphans)(trainer, folder, hosts, rest[split + 1:])
+    if command == "both":
+        folder, source = rest[:split]
+        return both(trainer, folder, source, rest[split + 1:])
     if command == "changes":
         folder, world, victim, source = rest[:split]
         return changes(trainer, folder, int(world), int(victim), source, rest[split + 1:])
