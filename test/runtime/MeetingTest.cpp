@@ -265,6 +265,24 @@ TEST_CASE("meeting: a process that fails ends the job", "[meeting]") {
   }
 }
 
+TEST_CASE("meeting: why a process ends is heard before that it cannot be sent "
+          "to",
+          "[meeting]") {
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Status> results = meet(2, [](Meeting &meeting) -> Status {
+      if (meeting.rank() == 1) {
+        meeting.fail("the disk is on fire");
+        return {};
+      }
+      while (meeting.status().ok())
+        (void)meeting.tellSaved(1).ok();
+      return meeting.status();
+    });
+    CHECK(results[0].code() == SINTER_FAILED);
+    CHECK(results[0].message().ends_with("): the disk is on fire"));
+  }
+}
+
 TEST_CASE("meeting: who does not come is named", "[meeting]") {
   Meeting::Options options;
   options.joinTimeoutMs = 2000;
