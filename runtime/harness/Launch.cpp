@@ -54,12 +54,12 @@ constexpr std::chrono::minutes savePatience(30);
 /// What keeps ssh from telling of a process that was killed for longer.
 constexpr std::chrono::seconds sshPatience(3);
 
-/// Whether a checkpoint is being written in `directory`, or where that cannot
-/// be seen from here.
-bool isSavingIn(const std::string &directory) {
+/// Whether a checkpoint is being written in `directory`; `ifUnseen` if that
+/// cannot be seen from here.
+bool isSavingIn(const std::string &directory, bool ifUnseen) {
   DIR *folder = ::opendir(directory.c_str());
   if (!folder)
-    return true;
+    return ifUnseen;
   bool isSaving = false;
   while (const dirent *entry = ::readdir(folder))
     isSaving |= std::string_view(entry->d_name).starts_with(".tmp-step-");
@@ -331,8 +331,10 @@ private:
 
   /// Whether rank 0 may be saving: after a failure, the state before it.
   bool isSaving() const {
-    return (!options_.out.empty() && isSavingIn(options_.out)) ||
-           (!options_.spare.empty() && isSavingIn(options_.spare));
+    // Another host may have a directory of that name for itself.
+    const bool ifUnseen = !hosts_.front().empty();
+    return (!options_.out.empty() && isSavingIn(options_.out, ifUnseen)) ||
+           (!options_.spare.empty() && isSavingIn(options_.spare, ifUnseen));
   }
 
   void waitForAll() {
