@@ -25,6 +25,8 @@ Result<std::unique_ptr<Meeting>> Meeting::join(const Ranks &ranks,
     server.token = options.token;
     server.joinTimeoutMs = options.joinTimeoutMs;
     server.aliveTimeoutMs = options.aliveTimeoutMs;
+    server.onLate = options.onLate;
+    server.lateMs = options.lateMs;
     Result<std::unique_ptr<MeetingServer>> started =
         MeetingServer::start(ranks.leaderHost, ranks.leaderPort, server);
     if (!started.ok())
@@ -175,9 +177,28 @@ void Meeting::accept(Message message) {
          static_cast<Order>(message.bytes.empty() ? 0 : message.bytes[0])});
     break;
   }
-  case MessageKind::Ask:
-    asked_ |= static_cast<uint32_t>(message.number);
+  case MessageKind::Ask: {
+    const auto asked = static_cast<uint32_t>(message.number);
+    std::lock_guard lock(mutex_);
+    if ((asked & static_cast<uint32_t>(Order::Stop)) && stopAskedBy_.empty())
+      stopAskedBy_ = message.name;
+    asked_ |= asked;
     return;
+  }
+  case MessageKind::Saved:
+    savedStep_ = message.number;
+    return;
+  case MessageKind::Question: {
+    std::string answer;
+    {
+      std::lock_guard lock(answering_);
+      answer = answer_ ? answer_() : "";
+    }
+    (void)send({MessageKind::Put, 1,
+                message.name + "/" + std::to_string(rank()),
+                std::move(answer)});
+    return;
+  }
   case MessageKind::End:
     return endWith(
         Status(static_cast<sinter_status>(message.number), message.name));
@@ -287,6 +308,7 @@ Result<std::string> Meeting::combine(const std::string &name, std::string bytes,
 
 Status Meeting::beginRun() {
   ++runs_;
+  savedStep_ = -1;
   {
     std::lock_guard lock(mutex_);
     permissions_.clear();
@@ -349,4 +371,33 @@ void Meeting::ask(Order order) {
     asked_ |= static_cast<uint32_t>(order);
   else
     (void)send({MessageKind::Ask, static_cast<int64_t>(order), "", ""});
+}
+
+std::string Meeting::stopAskedBy() const {
+  std::lock_guard lock(mutex_);
+  return stopAskedBy_;
+}
+
+void Meeting::answerWith(std::function<std::string()> answer) {
+  std::lock_guard lock(answering_);
+  answer_ = std::move(answer);
+}
+
+Result<std::vector<std::string>> Meeting::askAll() {
+  const std::string name = "answers " + std::to_string(++questions_);
+  SINTER_RETURN_IF_ERROR(status());
+  SINTER_RETURN_IF_ERROR(send({MessageKind::Question, 0, keyOf(name), ""}));
+  std::vector<std::string> answers;
+  for (uint32_t i = 1; i < world(); ++i) {
+    Result<std::string> answer = get(name + "/" + std::to_string(i));
+    if (!answer.ok())
+      return answer.status();
+    answers.push_back(std::move(*answer));
+  }
+  return answers;
+}
+
+Status Meeting::tellSaved(int64_t step) {
+  savedStep_ = step;
+  return send({MessageKind::Saved, step, "", ""});
 }

@@ -51,6 +51,10 @@ public:
     int64_t joinTimeoutMs = 300000;
     /// A process that sends nothing for so long ends the job.
     int64_t aliveTimeoutMs = 60000;
+    /// Of rank 0, on another thread: called once if some have not joined after
+    /// a while, with a text that names them.
+    std::function<void(const std::string &)> onLate;
+    int64_t lateMs = 10000;
     /// Ends join() with SINTER_INTERRUPTED once it returns true.
     std::function<bool()> isInterrupted = [] { return false; };
   };
@@ -117,6 +121,20 @@ public:
   void ask(Order order);
   /// Rank 0: what was asked for since the last call, all of it at once.
   uint32_t takeAsked() { return asked_.exchange(0); }
+  /// Rank 0: "rank 3", which asked first for Order::Stop; "" if none did.
+  std::string stopAskedBy() const;
+
+  /// What this process answers to askAll(), on another thread and whatever it
+  /// does meanwhile. Null: nothing; waits for an answer that is under way.
+  void answerWith(std::function<std::string()> answer);
+  /// Rank 0: what the others answer, rank 1 first.
+  Result<std::vector<std::string>> askAll();
+
+  /// Rank 0: tells the others that there is a checkpoint of step `step`. Who is
+  /// told what to do next has learned that before.
+  Status tellSaved(int64_t step);
+  /// The step of the newest checkpoint of this run; -1 if none is known.
+  int64_t savedStep() const { return savedStep_; }
 
 private:
   Meeting(Ranks ranks, Options options)
@@ -140,7 +158,11 @@ private:
   std::atomic<int64_t> step_{0};
   std::atomic<bool> isTraining_{false};
   std::atomic<uint64_t> messages_{0};
-  uint64_t runs_ = 0; // before this one
+  std::atomic<int64_t> savedStep_{-1};
+  uint64_t runs_ = 0;      // before this one
+  uint64_t questions_ = 0; // of askAll()
+  std::mutex answering_;   // guards answer_
+  std::function<std::string()> answer_;
 
   mutable std::mutex mutex_; // guards what follows
   mutable std::condition_variable changed_;
@@ -149,6 +171,7 @@ private:
   std::function<void()> onEnd_;
   bool isCallingOnEnd_ = false;
   std::deque<Permission> permissions_;
+  std::string stopAskedBy_;
 };
 
 } // namespace sinter::rt

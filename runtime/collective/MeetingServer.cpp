@@ -9,6 +9,7 @@
 #include "runtime/base/BlockSignals.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <poll.h>
 #include <system_error>
@@ -276,13 +277,17 @@ void MeetingServer::handle(Member &member, Message message) {
   case MessageKind::Fail:
     return endJob(SINTER_FAILED, nameOf(member) + ": " + message.name);
   case MessageKind::Allow:
+  case MessageKind::Saved:
+  case MessageKind::Question:
     for (Member &other : members_)
       if (other.rank && *other.rank != 0)
         send(other, message);
     return;
   case MessageKind::Ask:
-    if (Member *leader = find(0))
+    if (Member *leader = find(0)) {
+      message.name = "rank " + std::to_string(*member.rank);
       send(*leader, message);
+    }
     return;
   default:
     return endJob(SINTER_FAILED,
@@ -312,6 +317,7 @@ std::string MeetingServer::missingText() {
 void MeetingServer::checkTime() {
   const Clock::duration pause = watch_.pause();
   started_ += pause;
+  allInSteps_ += pause;
   for (Member &member : members_) {
     member.heard += pause;
     member.moved += pause;
@@ -331,6 +337,11 @@ void MeetingServer::checkTime() {
                                         : "; " + refused_ +
                                               " was refused, because its "
                                               "token is another one"));
+  if (numJoined_ < options_.world && options_.onLate && !hasSaidLate_ &&
+      now - started_ > milliseconds(options_.lateMs)) {
+    hasSaidLate_ = true;
+    options_.onLate(missingText());
+  }
   for (const Member &member : members_)
     if (numJoined_ == options_.world && member.rank && !member.hasLeft &&
         !member.isGone &&
@@ -347,16 +358,22 @@ void MeetingServer::checkTime() {
 }
 
 /// A process that is in a step, alive, and does not come to a message that
-/// others have begun: they wait for it.
+/// others have begun: they wait for it. While one saves or evaluates, the
+/// others may have to wait for that, so that time does not count.
 void MeetingServer::checkProgress(Clock::time_point now) {
   uint64_t most = 0;
-  for (const Member &member : members_)
-    if (member.rank)
-      most = std::max(most, member.activity.messages);
+  for (const Member &member : members_) {
+    if (!member.rank || member.hasLeft || member.isGone)
+      continue;
+    most = std::max(most, member.activity.messages);
+    if (!member.activity.isTraining)
+      allInSteps_ = now;
+  }
   for (const Member &member : members_) {
     const Activity &activity = member.activity;
     if (member.rank && activity.isTraining && activity.messages < most &&
-        now - member.moved > milliseconds(options_.aliveTimeoutMs))
+        now - std::max(member.moved, allInSteps_) >
+            milliseconds(options_.aliveTimeoutMs))
       return endJob(SINTER_INTERRUPTED,
                     nameOf(member) + " has made no progress for " +
                         std::to_string(options_.aliveTimeoutMs / 1000) +
@@ -379,7 +396,10 @@ void MeetingServer::endJob(sinter_status code, const std::string &why) {
 void MeetingServer::send(Member &member, const Message &message) {
   if (!member.wire.isOpen())
     return;
-  if (!member.wire.send(message, sendTimeoutMs).ok())
+  const Status sent = member.wire.send(message, sendTimeoutMs);
+  // Of one that has closed the connection, read() gets the last messages first.
+  if (sent.systemError() != EPIPE && sent.systemError() != ECONNRESET &&
+      !sent.ok())
     lose(member, "does not read what is sent to it");
 }
 

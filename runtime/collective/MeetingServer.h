@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -55,6 +56,8 @@ public:
     uint32_t world = 1;
     std::string token;
     int64_t joinTimeoutMs, aliveTimeoutMs;
+    std::function<void(const std::string &)> onLate; // see Meeting::Options
+    int64_t lateMs;
   };
   static Result<std::unique_ptr<MeetingServer>>
   start(const std::string &host, uint16_t port, const Options &options);
@@ -104,6 +107,9 @@ private:
   bool hasEnded_ = false;
   Status end_;
   Clock::time_point started_ = Clock::now(), beat_ = started_, ended_;
+  /// Since when all are in steps, as far as heartbeats tell.
+  Clock::time_point allInSteps_ = started_;
+  bool hasSaidLate_ = false;
   PauseWatch watch_;
   std::string refused_; // the address of a process with another token
   std::atomic<bool> isLeaving_{false};

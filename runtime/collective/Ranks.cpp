@@ -142,7 +142,7 @@ private:
     SINTER_RETURN_IF_ERROR(world.status());
     if (!*rank && !*world)
       return flags_.leader.empty()
-                 ? Status()
+                 ? checkAlone()
                  : Status::invalid("--leader: needs --rank and --world");
     if (!*world)
       return Status::invalid(
@@ -185,6 +185,39 @@ private:
                                std::to_string(ranks.rank));
       ranks.localRank = static_cast<uint32_t>(*value);
       ranks.knowsLocalRank = true;
+    }
+    return {};
+  }
+
+  /// Whether no launcher has numbered this process, and not only in part.
+  Status checkAlone() const {
+    constexpr const char *alone = ", or --world=1 to train alone";
+    for (const Launcher &launcher : launchers) {
+      const std::string local =
+          launcher.localRank ? get(launcher.localRank) : "";
+      if (launcher.rankAloneIsNothing) {
+        // Slurm's batch script and the only pod of a Job have number 0.
+        if (const std::string rank = get(launcher.rank);
+            !rank.empty() && rank != "0")
+          return Status::invalid(std::string(launcher.rank) + "=" + rank +
+                                 ": the number of processes is missing: set " +
+                                 launcher.world + ", add --world=N" + alone);
+      } else if (environment_(launcher.rank) && get(launcher.world) != "1") {
+        return Status::invalid(std::string(launcher.rank) +
+                               "=: is empty: set it to the number of this "
+                               "process, or unset it");
+      }
+      if (const std::string text = get(launcher.world);
+          !text.empty() && text != "1")
+        return Status::invalid(std::string(launcher.world) + "=" + text +
+                               ": the number of this process is missing: set " +
+                               launcher.rank + ", add --rank=N" + alone);
+      if (!local.empty() && local != "0")
+        return Status::invalid(std::string(launcher.localRank) + "=" + local +
+                               ": " + launcher.rank + " and " + launcher.world +
+                               " are missing: set them, add --rank=N and "
+                               "--world=N" +
+                               alone);
     }
     return {};
   }

@@ -37,8 +37,10 @@ enum class MessageKind : uint32_t {
   // Both ways: something arrives at least each second.
   Alive, // from a process: Activity, as Activity::message() has it
   // From rank 0 to all others, and from them to rank 0.
-  Allow, // Meeting::allow; number: step; bytes: the order, one byte
-  Ask,   // Meeting::ask; number: the order
+  Allow,    // Meeting::allow; number: step; bytes: the order, one byte
+  Ask,      // Meeting::ask; number: the order; name, to rank 0: who asks
+  Saved,    // Meeting::tellSaved; number: the step of the newest checkpoint
+  Question, // Meeting::askAll; each puts its answer under name, "/" and rank
 };
 
 struct Message {

@@ -55,6 +55,14 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   const char *token = std::getenv("SINTER_TOKEN");
   meeting.token = token ? token : ranks->job;
   meeting.aliveTimeoutMs = options.commTimeoutMs;
+  meeting.joinTimeoutMs = options.joinTimeoutMs;
+  meeting.onLate = [&options](const std::string &missing) {
+    std::fprintf(stderr,
+                 "note: rank 0 waits for %s to join, for %lld s in all "
+                 "(--join-timeout)\n",
+                 missing.c_str(),
+                 static_cast<long long>(options.joinTimeoutMs / 1000));
+  };
   meeting.isInterrupted = stopRequested;
   Result<std::unique_ptr<Meeting>> joined = Meeting::join(*ranks, meeting);
   if (!joined.ok())
@@ -233,8 +241,11 @@ Result<Permission> Job::awaitPermission(int64_t step, int64_t most,
 
 Status Job::conclude(Status status, const std::string &where,
                      const std::string &advice) {
-  if (!meeting_ || status.ok() || status.code() == SINTER_INTERRUPTED ||
-      endsTogether_)
+  if (!meeting_ || status.ok() || endsTogether_)
+    return status;
+  // This process was interrupted; or it has got the end of the job from get().
+  if (status.code() == SINTER_INTERRUPTED &&
+      status.message() != meeting_->status().message())
     return status;
   const std::string self = "rank " + std::to_string(rank());
   // The connection of a sum may break before the meeting knows why.
@@ -247,7 +258,7 @@ Status Job::conclude(Status status, const std::string &where,
   }
   // The nodes of the message are in front of what the group says, its number
   // and size at the end.
-  std::string text = ended.message() + "; " + self + " stops in " + where;
+  std::string text = ended.message() + "; " + self + " stops " + where;
   if (const size_t colon = status.message().find(": ");
       status.isAboutOthers() && colon != std::string::npos)
     text += ", in the sum of " + status.message().substr(0, colon) +

@@ -74,15 +74,28 @@ public:
     return meeting_->allow({step, order});
   }
   void ask(Order order) { meeting_->ask(order); }
+  /// Rank 0: there is a checkpoint of step `step`, which the others learn.
+  void tellSaved(int64_t step) {
+    if (meeting_)
+      (void)meeting_->tellSaved(step);
+  }
+  /// The step of the newest checkpoint of this run, as rank 0 told; or -1.
+  int64_t savedStep() const { return meeting_ ? meeting_->savedStep() : -1; }
+  /// Success as long as no process has ended the job (Meeting::status()).
+  Status status() const { return meeting_ ? meeting_->status() : Status(); }
   /// What this process does, for the others.
   void setStep(int64_t step, bool isTraining) {
+    isInSteps_ = isTraining;
     if (meeting_)
       meeting_->setStep(step, isTraining);
   }
 
+  /// Whether setStep() said so last.
+  bool isInSteps() const { return isInSteps_; }
+
   /// `status` of this process, as the job's: if it is about another process,
-  /// why that one has ended, with `where` this one was: "step 7", and `advice`
-  /// for when that one did not fail. Tells the others of a failure.
+  /// why that one has ended, with `where` this one was: "in step 7", and
+  /// `advice` for when that one did not fail. Tells the others of a failure.
   Status conclude(Status status, const std::string &where,
                   const std::string &advice = "restart all processes");
   /// All processes have found what they end with now, so that none has to tell
@@ -96,7 +109,7 @@ private:
   Ranks ranks_;
   uint32_t localReplicas_ = 1;
   std::unique_ptr<Meeting> meeting_;
-  bool endsTogether_ = false;
+  bool endsTogether_ = false, isInSteps_ = false;
   uint64_t agreements_ = 0; // calls of agree() and combine()
   int64_t allowed_ = 0;     // rank 0: steps before it may begin
   int64_t mostAllowed_ = 1;

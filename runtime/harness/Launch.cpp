@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
 #include <random>
@@ -41,10 +42,44 @@ struct Child {
   int input = -1; // of a process on another host: signals are written to it
   int status = 0;
   bool isRunning = false;
+  /// When launch has killed it, because it did not end with the others.
+  std::optional<std::chrono::steady_clock::time_point> killed;
 };
 
-/// After one process has ended, the others have this long to end as well.
+/// After one process has ended, the others have this long to end as well; rank
+/// 0 has the second time while it saves.
 constexpr std::chrono::seconds patience(20);
+constexpr std::chrono::minutes savePatience(30);
+
+/// What keeps ssh from telling of a process that was killed for longer.
+constexpr std::chrono::seconds sshPatience(3);
+
+/// Whether a checkpoint is being written in `directory`; `ifUnseen` if that
+/// cannot be seen from here.
+bool isSavingIn(const std::string &directory, bool ifUnseen) {
+  DIR *folder = ::opendir(directory.c_str());
+  if (!folder)
+    return ifUnseen;
+  bool isSaving = false;
+  while (const dirent *entry = ::readdir(folder))
+    isSaving |= std::string_view(entry->d_name).starts_with(".tmp-step-");
+  ::closedir(folder);
+  return isSaving;
+}
+
+/// "rank 2 has", "ranks 1 and 2 have", "all processes have".
+std::string haveText(const std::vector<size_t> &ranks, size_t world) {
+  if (ranks.size() == world && world > 1)
+    return "all processes have";
+  std::string text;
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0                  ? ""
+             : i + 1 == ranks.size() ? " and "
+                                     : ", ") +
+            std::to_string(ranks[i]);
+  return (ranks.size() > 1 ? "ranks " : "rank ") + text +
+         (ranks.size() > 1 ? " have" : " has");
+}
 
 /// `text` as one word of a shell.
 std::string quoted(const std::string &text) {
@@ -177,8 +212,13 @@ private:
                                      const std::string &leader) const {
     std::vector<std::string> words = {program_};
     words.insert(words.end(), given_.begin(), given_.end());
+    // What this job has saved comes before what it began with.
     if (isRestart_ && !options_.resume)
       words.push_back("--resume");
+    else if (isRestart_ && !options_.resumePath.empty())
+      for (std::string &word : words)
+        if (word.starts_with("--resume="))
+          word = "--resume=auto:" + options_.resumePath;
     words.push_back("--rank=" + std::to_string(rank));
     words.push_back("--world=" + std::to_string(hosts_.size()));
     if (options_.leader.empty() && hosts_.size() > 1)
@@ -194,9 +234,13 @@ private:
     for (const std::string &word : words)
       line += " " + quoted(word);
     // ssh passes no signals on. Their names come by the standard input, whose
-    // end means that this process or the connection is gone.
+    // end means that this process or the connection is gone: what was stopped
+    // goes on, so that it ends, too.
     line += " & pid=$!; (while read name; do kill -s $name $pid; done; "
-            "kill -s TERM $pid) <&3 >/dev/null 2>&1 & reader=$!; "
+            "kill -s TERM $pid; kill -s CONT $pid; n=0; while [ $n -lt " +
+            std::to_string(std::chrono::seconds(savePatience).count()) +
+            " ]; do sleep 1; n=$((n + 1)); done; kill -s KILL $pid) <&3 "
+            ">/dev/null 2>&1 & reader=$!; "
             "wait $pid; code=$?; kill $reader 2>/dev/null; exit $code; }";
     return {"ssh", "-o", "BatchMode=yes", host, line};
   }
@@ -212,6 +256,7 @@ private:
     if (!leader.ok())
       return leader.status();
     children_.assign(hosts_.size(), Child());
+    ended_.clear();
     for (size_t rank = 0; rank < hosts_.size(); ++rank) {
       std::vector<std::string> words = commandOf(rank, *leader);
       std::vector<char *> argv;
@@ -257,31 +302,55 @@ private:
     return {};
   }
 
+  static void send(const Child &child, int number) {
+    const std::string_view line = number == SIGTERM   ? "TERM\n"
+                                  : number == SIGUSR1 ? "USR1\n"
+                                                      : "KILL\n";
+    if (child.input < 0)
+      ::kill(child.pid, number);
+    else
+      (void)!::write(child.input, line.data(), line.size());
+  }
+
   void signalAll(int number) {
-    for (const Child &child : children_) {
-      if (!child.isRunning)
-        continue;
-      const std::string_view line = number == SIGTERM   ? "TERM\n"
-                                    : number == SIGUSR1 ? "USR1\n"
-                                                        : "";
-      if (child.input < 0 || line.empty())
-        ::kill(child.pid, number);
-      else
-        (void)!::write(child.input, line.data(), line.size());
+    for (const Child &child : children_)
+      if (child.isRunning)
+        send(child, number);
+  }
+
+  /// Kills a process that has not ended with the others, and then its ssh.
+  static void kill(Child &child) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!child.killed) {
+      child.killed = now;
+      send(child, SIGKILL);
+    } else if (now - *child.killed > sshPatience) {
+      ::kill(child.pid, SIGKILL);
     }
+  }
+
+  /// Whether rank 0 may be saving: after a failure, the state before it.
+  bool isSaving() const {
+    // Another host may have a directory of that name for itself.
+    const bool ifUnseen = !hosts_.front().empty();
+    return (!options_.out.empty() && isSavingIn(options_.out, ifUnseen)) ||
+           (!options_.spare.empty() && isSavingIn(options_.spare, ifUnseen));
   }
 
   void waitForAll() {
     using Clock = std::chrono::steady_clock;
-    std::optional<Clock::time_point> end;
+    std::optional<Clock::time_point> end, saved; // saved: may have been saving
+    bool saysThatItWaits = false;
     bool hasPassedOn = false;
     while (std::any_of(children_.begin(), children_.end(),
                        [](const Child &child) { return child.isRunning; })) {
-      for (Child &child : children_) {
+      for (size_t rank = 0; rank < children_.size(); ++rank) {
+        Child &child = children_[rank];
         if (!child.isRunning ||
             ::waitpid(child.pid, &child.status, WNOHANG) != child.pid)
           continue;
         child.isRunning = false;
+        ended_.push_back(rank);
         if (child.input >= 0)
           ::close(std::exchange(child.input, -1));
         if (child.status != 0 && !end)
@@ -295,17 +364,31 @@ private:
         signalAll(SIGUSR1);
         isAskedToEnd_ |= !options_.goesOnAfterUsr1;
       }
-      if (end && Clock::now() > *end)
-        signalAll(SIGKILL);
+      const Clock::time_point now = Clock::now();
+      if (end && children_[0].isRunning && isSaving())
+        saved = now;
+      for (size_t rank = 0; end && rank < children_.size(); ++rank) {
+        if (!children_[rank].isRunning || now <= *end)
+          continue;
+        if (rank != 0 || !saved || now - *saved > patience ||
+            now - *end > savePatience) {
+          kill(children_[rank]);
+        } else if (!std::exchange(saysThatItWaits, true)) {
+          std::fprintf(stderr, "launch: waiting for rank 0, which saves\n");
+        }
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
 
-  /// How the processes ended, and whether they may be started again.
+  /// How the processes ended, and whether they may be started again. The first
+  /// that was lost comes before those that ended because of it, and before
+  /// those that launch has killed.
   Status outcome() {
-    canRestart_ = false;
-    Status lost, failed;
-    for (size_t rank = 0; rank < children_.size(); ++rank) {
+    Status lost;
+    std::vector<size_t> killed, interrupted, failed;
+    int failure = 0;
+    for (size_t rank : ended_) {
       const int status = children_[rank].status;
       const std::string self = "rank " + std::to_string(rank);
       // A shell tells of a signal by 128 and its number, ssh of itself by 255.
@@ -316,26 +399,52 @@ private:
                                  WEXITSTATUS(status) < bySsh
                              ? WEXITSTATUS(status) - bySignal
                              : 0;
-      if (signal) {
-        lost = Status(SINTER_INTERRUPTED,
-                      self + " was ended by signal " + std::to_string(signal));
-      } else if (!host.empty() && WEXITSTATUS(status) == bySsh) {
-        lost = Status(SINTER_INTERRUPTED,
-                      self + ": the connection to " + host + " failed");
-      } else if (const int code = WEXITSTATUS(status);
-                 code == SINTER_DEVICE_FAILED) {
-        lost = Status(SINTER_DEVICE_FAILED, self + "'s device failed");
-      } else if (code == SINTER_INTERRUPTED && lost.ok()) {
-        lost = Status(SINTER_INTERRUPTED, self + " was interrupted");
-      } else if (code != 0 && code != SINTER_INTERRUPTED && failed.ok()) {
-        failed = Status(code <= SINTER_DEVICE_FAILED
-                            ? static_cast<sinter_status>(code)
-                            : SINTER_FAILED,
-                        self + " has failed");
+      const int code = WEXITSTATUS(status);
+      if (children_[rank].killed && signal) {
+        killed.push_back(rank);
+      } else if (signal) {
+        lost = first(lost, SINTER_INTERRUPTED,
+                     self + " was ended by signal " + std::to_string(signal));
+      } else if (!host.empty() && code == bySsh) {
+        lost = first(lost, SINTER_INTERRUPTED,
+                     self + ": the connection to " + host + " failed");
+      } else if (code == SINTER_DEVICE_FAILED) {
+        lost = first(lost, SINTER_DEVICE_FAILED, self + "'s device failed");
+      } else if (code == SINTER_INTERRUPTED) {
+        interrupted.push_back(rank);
+      } else if (code != 0) {
+        // Those that end because another has failed, end with SINTER_FAILED.
+        if (failure == SINTER_FAILED && code != SINTER_FAILED)
+          failed.clear();
+        if (failed.empty() || code == failure) {
+          failure = code;
+          failed.push_back(rank);
+        }
       }
     }
-    canRestart_ = failed.ok() && !lost.ok();
-    return failed.ok() ? lost : failed;
+    canRestart_ = false;
+    if (!failed.empty() &&
+        !(lost.code() == SINTER_DEVICE_FAILED && failure == SINTER_FAILED)) {
+      std::sort(failed.begin(), failed.end());
+      return {failure <= SINTER_DEVICE_FAILED
+                  ? static_cast<sinter_status>(failure)
+                  : SINTER_FAILED,
+              haveText(failed, hosts_.size()) + " failed"};
+    }
+    if (lost.ok() && !killed.empty())
+      lost = Status(SINTER_INTERRUPTED,
+                    haveText(killed, hosts_.size()) +
+                        " not ended with the others, and was killed");
+    if (lost.ok() && !interrupted.empty())
+      lost = Status(SINTER_INTERRUPTED, haveText(interrupted, hosts_.size()) +
+                                            " ended after an interruption");
+    canRestart_ = !lost.ok();
+    return lost;
+  }
+
+  static Status first(const Status &known, sinter_status code,
+                      const std::string &text) {
+    return known.ok() ? Status(code, text) : known;
   }
 
   const TrainerOptions &options_;
@@ -343,6 +452,7 @@ private:
   std::vector<std::string> given_;
   std::vector<std::string> hosts_; // by rank; "": here
   std::vector<Child> children_;
+  std::vector<size_t> ended_; // ranks, in the order in which they did
   std::string token_;
   uint64_t starts_ = 0; // of all processes
   bool isRestart_ = false, canRestart_ = false;

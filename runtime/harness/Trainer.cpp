@@ -35,23 +35,38 @@ Status sinter::rt::runTrain(const sinter_artifact &artifact,
 
 Status Trainer::run() {
   Status status = trainHere();
-  return job_ ? job_->conclude(std::move(status),
-                               "step " + std::to_string(doneSteps_ + 1),
-                               restartText())
+  return job_ ? job_->conclude(std::move(status), whereText(), restartText())
               : status;
 }
 
+/// The step of the newest checkpoint of this run, which rank 0 tells the
+/// others; -1 if there is none.
+int64_t Trainer::newestStep() const {
+  return std::max(savedStep_, job_->savedStep());
+}
+
+/// Where this process was when another one was lost.
+std::string Trainer::whereText() const {
+  return doneSteps_ > firstStep_ && !job_->isInSteps()
+             ? "after step " + std::to_string(doneSteps_)
+             : "in step " + std::to_string(doneSteps_ + 1);
+}
+
 /// What to do when another process was lost, and what of the training is lost
-/// with it, which the leader knows.
+/// with it.
 std::string Trainer::restartText() const {
   if (options_.out.empty())
     return "nothing was saved because there is no --out";
-  const int64_t from = std::max(savedStep_, firstStep_);
-  return (job_->isLeader() && doneSteps_ > from
-              ? "what was trained after step " + std::to_string(from) +
-                    " is lost; "
-              : "") +
-         std::string("restart all processes with --resume");
+  const int64_t from = std::max(newestStep(), firstStep_);
+  std::string text;
+  if (doneSteps_ > from)
+    text = "what was trained after step " + std::to_string(from) + " is lost; ";
+  text += "restart all processes";
+  if (newestStep() >= 0)
+    return text + " with --resume";
+  return options_.resumePath.empty()
+             ? text
+             : text + " with --resume=" + options_.resumePath;
 }
 
 Status Trainer::trainHere() {
@@ -69,6 +84,8 @@ Status Trainer::trainHere() {
     if (sound.code() != SINTER_OUT_OF_MEMORY)
       status = sound;
   }
+  if (Meeting *meeting = job_->meeting())
+    meeting->answerWith(nullptr);
   closeLogs(status);
   return status;
 }
@@ -273,6 +290,8 @@ int64_t Trainer::stepsToBegin(int64_t end) const {
 
 Status Trainer::loop() {
   SINTER_RETURN_IF_ERROR(load());
+  if (Meeting *meeting = job_->meeting())
+    meeting->answerWith([this] { return dataAnswer(); });
   int64_t perEpoch = order_.batchesPerEpoch();
   const int64_t end = std::min(totalSteps_, options_.stopAfter);
   // A run that was interrupted between an epoch and its evaluation.
@@ -298,8 +317,10 @@ Status Trainer::loop() {
       SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(evaluateNow());
     }
-    if (saves && !stopRequested())
+    if (saves && !stopRequested()) {
+      SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(saveOrWarn());
+    }
   }
   SINTER_RETURN_IF_ERROR(finishSteps());
   job_->setStep(step_, /*isTraining=*/false);
@@ -321,12 +342,14 @@ Status Trainer::evaluateNow() {
     return {};
   }
   session_->program()->program->setProfileSink(nullptr); // of steps alone
-  Result<Evaluation> evaluation = evaluate(
-      *evalRunner_, *evalData_, control(step_), options_, stopRequested);
+  // If the job is over, this returns soon, and the next call says why.
+  Result<Evaluation> evaluation =
+      evaluate(*evalRunner_, *evalData_, control(step_), options_,
+               [&] { return stopRequested() || !job_->status().ok(); });
   if (!evaluation.ok()) {
     if (evaluation.status().code() == SINTER_INTERRUPTED)
       return {};
-    othersWait_ = true;
+    othersWait_ = job_->spansProcesses();
     return keepsStates(evaluation.status(), step_);
   }
   int64_t epoch = (step_ - 1) / order_.batchesPerEpoch();

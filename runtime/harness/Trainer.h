@@ -44,6 +44,8 @@ public:
   Status bench(std::optional<int64_t> steps);
 
 private:
+  int64_t newestStep() const;
+  std::string whereText() const;
   std::string restartText() const;
   Status trainHere();
   Status benchHere(std::optional<int64_t> steps);
@@ -127,7 +129,10 @@ private:
   std::string savedText();
   std::string updateText(int64_t step) const;
   Status compareData(const BatchReader &data);
-  Status checkData();
+  Status checkTrainData(bool ofAll);
+  Status checkData(bool ofAll = false);
+  std::string dataAnswer() const;
+  Result<std::string> changedElsewhere();
   bool dividesStates() const;
   std::string partName() const;
   Result<Manifest::PartFile> writeOwnPart(const std::string &where);

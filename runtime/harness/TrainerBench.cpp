@@ -39,7 +39,7 @@ Status sinter::rt::runBench(const sinter_artifact &artifact,
 Status Trainer::bench(std::optional<int64_t> steps) {
   Status status = benchHere(steps);
   return job_ ? job_->conclude(std::move(status),
-                               "step " + std::to_string(doneSteps_ + 1))
+                               "in step " + std::to_string(doneSteps_ + 1))
               : status;
 }
 

@@ -109,7 +109,8 @@ Status Trainer::agreeOnRun() {
     return {};
   Job::Facts facts = {
       {"the program (its build id)", artifact_.buildId},
-      {"the first step", std::to_string(step_)},
+      {"the first step (give all --resume, and the same checkpoints)",
+       std::to_string(step_)},
       {"the number of steps", std::to_string(totalSteps_)},
       {"the rows of --data", std::to_string(order_.rows)},
       {"the size of --data", std::to_string(fingerprint_.sizeBytes)},
@@ -121,6 +122,8 @@ Status Trainer::agreeOnRun() {
     if (std::find(std::begin(own), std::end(own), name) == std::end(own))
       facts.emplace_back("--" + name, value);
   SINTER_RETURN_IF_ERROR(job_->agree(facts));
+  if (job_->isLeader() && savedStep_ >= 0)
+    job_->tellSaved(savedStep_);
   Status same = replicas_->checkProcesses();
   return same.code() == SINTER_MISMATCH
              ? Status::invalid(same.message() + ", before the first step")
@@ -184,7 +187,7 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
   }
   int64_t most = std::min(end - step_, saveTimes_.stepsLeft(step_));
   // So that the others wait if the evaluation fails, and save their parts.
-  if (evalData_ && dividesStates())
+  if (evalData_ && job_->spansProcesses())
     most = std::min(most, order_.batchesPerEpoch() -
                               step_ % order_.batchesPerEpoch());
   Result<Permission> permission = job_->awaitPermission(step_, most, asked);
@@ -195,11 +198,16 @@ Result<int64_t> Trainer::awaitPermission(int64_t end) {
     return std::min(end, permission->step);
   case Order::Stop:
     isStopOrdered_ = true;
+    if (job_->isLeader() && !stopRequested())
+      progress_->warn("note: " + job_->meeting()->stopAskedBy() +
+                      " got a signal to stop, so all processes do");
     break;
   case Order::Compare:
   case Order::Save:
     SINTER_RETURN_IF_ERROR(finishSteps());
     job_->setStep(step_, /*isTraining=*/false);
+    if (permission->order == Order::Save)
+      SINTER_RETURN_IF_ERROR(checkData(/*ofAll=*/true));
     SINTER_RETURN_IF_ERROR(compareProcesses());
     comparedStep_ = step_;
     comparedAt_ = std::chrono::steady_clock::now();
@@ -313,6 +321,7 @@ Status Trainer::endSaves() {
 Status Trainer::meetToSave() {
   if (step_ < std::min(totalSteps_, options_.stopAfter))
     SINTER_RETURN_IF_ERROR(job_->give(step_, Order::Save));
+  SINTER_RETURN_IF_ERROR(checkTrainData(/*ofAll=*/true));
   return compareProcesses();
 }
 

@@ -32,9 +32,15 @@ constexpr CommandName commandNames[] = {
 };
 
 Status setResume(TrainerOptions &options, std::string_view text) {
+  constexpr std::string_view outFirst = "auto:";
   options.resume = true;
-  options.resumePath = text == "auto" ? "" : text;
-  return {};
+  options.resumesOutFirst = text.starts_with(outFirst);
+  options.resumePath = options.resumesOutFirst ? text.substr(outFirst.size())
+                       : text == "auto"        ? ""
+                                               : text;
+  return options.resumesOutFirst && options.resumePath.empty()
+             ? Status::invalid("expected auto:PATH")
+             : Status();
 }
 
 /// No text: none, also where the checkpoint has one.
@@ -86,12 +92,12 @@ Status setCheckpointEvery(TrainerOptions &options, std::string_view text) {
   return setInteger(options.checkpointEvery, 0, INT64_MAX)(text);
 }
 
-Status setCommTimeout(TrainerOptions &options, std::string_view text) {
+Status setTimeout(int64_t &milliseconds, std::string_view text) {
   std::optional<double> seconds = readSeconds(text);
   constexpr double least = 2, most = 86400;
   if (!seconds || !(*seconds >= least && *seconds <= most))
     return Status::invalid("expected a time from 2s to 24h, such as 60s");
-  options.commTimeoutMs = static_cast<int64_t>(*seconds * 1000);
+  milliseconds = static_cast<int64_t>(*seconds * 1000);
   return {};
 }
 
@@ -236,7 +242,7 @@ std::vector<Option> optionRows(TrainerOptions &o) {
        setInteger(o.keep, 0, 1000000), false, get(o.keep)},
       {"resume", "auto|PATH",
        "continue from the newest checkpoint, with its options unless others "
-       "are given",
+       "are given; auto:PATH: from PATH if --out has none",
        optional, train,
        [&o](std::string_view text) { return setResume(o, text); }},
       {"allow-changed-recipe", "",
@@ -290,7 +296,16 @@ std::vector<Option> optionRows(TrainerOptions &o) {
        steps, setText(o.leader)},
       {"comm-timeout", "60s",
        "ends the job if a process has sent nothing for this time", needed,
-       steps, [&o](std::string_view text) { return setCommTimeout(o, text); }},
+       steps,
+       [&o](std::string_view text) {
+         return setTimeout(o.commTimeoutMs, text);
+       }},
+      {"join-timeout", "5m",
+       "ends the job if a process has not joined after this time", needed,
+       steps,
+       [&o](std::string_view text) {
+         return setTimeout(o.joinTimeoutMs, text);
+       }},
       {"n", "N", "number of processes (all slots of --hosts)", needed, launch,
        setInteger(o.processes, 1, 65536)},
       {"hosts", "FILE", "a line HOST [slots=N] for each host, reached by ssh",
@@ -384,8 +399,10 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--spare: needs --out=DIR");
     if (options.spare == options.out && !options.out.empty())
       return Status::invalid("--spare: is the same directory as --out");
-    if (options.resume && !options.init.empty())
-      return Status::invalid("--resume and --init: give only one of them");
+    if (!options.resumePath.empty() && !options.init.empty())
+      return Status::invalid("--resume=PATH and --init: give only one of them");
+    if (options.resumesOutFirst && options.out.empty())
+      return Status::invalid("--resume=auto:PATH: needs --out=DIR");
     if ((options.checkpointEvery.value_or(0) > 0 ||
          options.checkpointSeconds > 0) &&
         options.out.empty())

@@ -55,7 +55,8 @@ struct TrainerOptions {
   int64_t checkpointSeconds = 0;          // instead, if above 0
   int32_t keep = 3;
   bool resume = false;
-  std::string resumePath; // "": the newest in `out`, if any
+  std::string resumePath;       // "": the newest in `out`, if any
+  bool resumesOutFirst = false; // resumePath only if there is none in `out`
   bool acceptDatasetChange = false, allowChangedRecipe = false;
   bool goesOnAfterUsr1 = false;        // --on-usr1=save
   std::optional<int64_t> verifyResume; // steps of one half
@@ -70,7 +71,7 @@ struct TrainerOptions {
   /// Which process of a job this is (collective/Ranks.h).
   std::optional<int64_t> rank, world;
   std::string leader;
-  int64_t commTimeoutMs = 60000;
+  int64_t commTimeoutMs = 60000, joinTimeoutMs = 300000;
   /// Of launch: how many processes, on the hosts of which file ("": here).
   std::optional<int64_t> processes;
   std::string hosts;

@@ -26,12 +26,15 @@ void Trainer::say(const std::string &line) const {
 /// Loads the checkpoint, if there is one, and takes over its options that are
 /// not on the command line.
 Status Trainer::resume() {
+  Result<std::vector<int64_t>> found = listCheckpoints(options_.out);
+  if (options_.resumesOutFirst && found.ok() && !found->empty())
+    options_.resumePath.clear();
   const std::string &directory =
       options_.resumePath.empty() ? options_.out : options_.resumePath;
-  Result<std::vector<int64_t>> found = listCheckpoints(directory);
   if (found.ok() && found->empty() && options_.resumePath.empty()) {
-    say("note: " + directory +
-        ": no checkpoint in it yet, starting from the beginning");
+    say("note: " + directory + ": no checkpoint in it yet, starting " +
+        (options_.init.empty() ? "from the beginning"
+                               : "with --init=" + options_.init));
     return {};
   }
   CheckpointReading reading;

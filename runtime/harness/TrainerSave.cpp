@@ -54,9 +54,10 @@ bool Trainer::isTimeToSave() {
 std::string Trainer::savedText() {
   saysWhatIsLost_ = true;
   return std::string("; this state was not saved") +
-         (store_ && savedStep_ >= 0 ? ", the checkpoint of step " +
-                                          std::to_string(savedStep_) + " was"
-                                    : "");
+         (!options_.out.empty() && newestStep() >= 0
+              ? ", the checkpoint of step " + std::to_string(newestStep()) +
+                    " was"
+              : "");
 }
 
 /// "after the update of step 7 ", or of which steps it may have been one.
@@ -116,15 +117,39 @@ Status Trainer::compareData(const BatchReader &data) {
   return {};
 }
 
-/// Training data that changed may have been read since the last check; the
-/// states know nothing of the evaluation's.
-Status Trainer::checkData() {
-  Status same = compareData(*trainData_);
-  saysWhatIsLost_ |= !same.ok();
-  if (!same.ok())
-    return Status::failed(
+/// Training data that changed may have been read since the last check. Each
+/// process has read rows of its own: if `ofAll`, all call this and end with
+/// what one has found.
+Status Trainer::checkTrainData(bool ofAll) {
+  std::string changed;
+  if (Status same = compareData(*trainData_); !same.ok())
+    changed =
         same.message() + " while it was read; what was trained after step " +
-        std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
+        std::to_string(std::max(newestStep(), firstStep_)) + " is not saved";
+  if (ofAll && job_->spansProcesses()) {
+    if (!changed.empty())
+      changed = "rank " + std::to_string(job_->rank()) + ": " + changed;
+    Result<std::string> first =
+        job_->combine(changed, [](const std::vector<std::string> &all) {
+          for (const std::string &text : all)
+            if (!text.empty())
+              return text;
+          return std::string();
+        });
+    if (!first.ok())
+      return first.status();
+    changed = *first;
+    if (!changed.empty())
+      job_->endTogether();
+  }
+  saysWhatIsLost_ |= !changed.empty();
+  return changed.empty() ? Status() : Status::failed(changed);
+}
+
+/// The same for all data. The states know nothing of the evaluation's.
+Status Trainer::checkData(bool ofAll) {
+  SINTER_RETURN_IF_ERROR(checkTrainData(ofAll));
+  Status same;
   if (evalData_)
     same = compareData(*evalData_);
   if (!same.ok())
@@ -135,6 +160,28 @@ Status Trainer::checkData() {
          *data ? (*data)->takeModifications() : std::vector<std::string>())
       progress_->warn("warning: " + line);
   return {};
+}
+
+/// What this process answers to changedElsewhere(), from another thread.
+std::string Trainer::dataAnswer() const {
+  const Status same = trainData_->checkUnchanged();
+  return same.ok() || same.systemError() != 0
+             ? ""
+             : "rank " + std::to_string(job_->rank()) + ": " + same.message();
+}
+
+/// Rank 0, while the others are in a step: "rank 1: FILE: was changed" if the
+/// data of one of them was, else "".
+Result<std::string> Trainer::changedElsewhere() {
+  if (!job_->spansProcesses())
+    return std::string();
+  Result<std::vector<std::string>> answers = job_->meeting()->askAll();
+  if (!answers.ok())
+    return answers.status();
+  for (const std::string &answer : *answers)
+    if (!answer.empty())
+      return answer;
+  return std::string();
 }
 
 /// Saves the states after step_. Too little memory fails like a full disk.
@@ -160,8 +207,10 @@ Status Trainer::saveTo(CheckpointStore &store) {
 }
 
 Status Trainer::save() {
-  SINTER_RETURN_IF_ERROR(saveTo(*store_));
+  if (Status saved = saveTo(*store_); !saved.ok())
+    return job_->status().ok() ? saved : job_->status();
   savedStep_ = step_;
+  job_->tellSaved(step_);
   savedEvaluated_ = evaluated_;
   log_.saved(step_);
   saveTimes_.saved(SaveTimes::Clock::now());
@@ -183,10 +232,10 @@ Status Trainer::saveOrWarn() {
     progress_->warn("warning: " + error.message() + "; " + nextTry());
     return {};
   }
-  SINTER_RETURN_IF_ERROR(checkData());
   Status saved =
       isUnchecked ? CheckpointStore::notSaved(step_, bad.status()) : save();
-  if (saved.code() == SINTER_DEVICE_FAILED || saved.code() == SINTER_MISMATCH)
+  if (saved.code() == SINTER_DEVICE_FAILED || saved.code() == SINTER_MISMATCH ||
+      !job_->status().ok())
     return saved;
   if (!saved.ok())
     progress_->warn("warning: " + saved.message() +
@@ -197,13 +246,14 @@ Status Trainer::saveOrWarn() {
 
 Status Trainer::saveLast() {
   Status saved = save();
-  if (saved.ok() || saved.code() != SINTER_FAILED)
+  if (saved.code() != SINTER_FAILED || !job_->status().ok())
     return saved;
   progress_->warn("warning: " + saved.message() + "; trying again");
   std::this_thread::sleep_for(std::chrono::seconds(1));
   saved = save();
-  return saved.ok() || saved.code() != SINTER_FAILED ? saved
-                                                     : saveToSpare(saved);
+  return saved.code() != SINTER_FAILED || !job_->status().ok()
+             ? saved
+             : saveToSpare(saved);
 }
 
 /// Saves to --spare after `failure`, the second one.
@@ -235,12 +285,19 @@ Status Trainer::saveToSpare(const Status &failure) {
 /// `failure` ended the run. Where it has nothing to do with the states, they
 /// are saved, so that no step is lost.
 Status Trainer::saveSound(const Status &failure) {
-  const int64_t from = std::max(savedStep_, firstStep_);
+  const int64_t from = std::max(newestStep(), firstStep_);
   auto with = [&](const std::string &text) {
     return failure.as(failure.code(), failure.message() + "; " + text);
   };
   // Of the steps that were started at once, all but one may have been made.
   const bool isTrained = std::max(doneSteps_, startedSteps_ - 1) > from;
+  if (failure.isAboutOthers() || !job_->status().ok())
+    return failure; // Job::conclude() says why
+  if (!job_->isLeader())
+    return options_.out.empty() || saysWhatIsLost_ || !isTrained
+               ? failure
+               : with("the training after step " + std::to_string(from) +
+                      " is not saved");
   if (!store_ ||
       (intactSteps_ ? *intactSteps_ <= from : saysWhatIsLost_ || !isTrained))
     return failure;
@@ -248,9 +305,17 @@ Status Trainer::saveSound(const Status &failure) {
     return with("the training after step " + std::to_string(from) +
                 " is not saved");
   // Data that was changed may be why it failed.
-  if (Status same = compareData(*trainData_); !same.ok())
-    return with(same.message() +
-                " while it was read; what was trained after step " +
+  std::string changed;
+  if (Status same = compareData(*trainData_); !same.ok()) {
+    changed = same.message();
+  } else if (!othersWait_) { // else meetToSave() looks at that of the others
+    Result<std::string> elsewhere = changedElsewhere();
+    if (!elsewhere.ok())
+      return failure; // the job is over
+    changed = *elsewhere;
+  }
+  if (!changed.empty())
+    return with(changed + " while it was read; what was trained after step " +
                 std::to_string(from) + " is not saved");
   if (step_ != *intactSteps_)
     evaluated_ = false;
@@ -261,7 +326,13 @@ Status Trainer::saveSound(const Status &failure) {
     return with(state + " was not saved: " + bad.status().message());
   if (*bad)
     return with(state + " is not finite (" + **bad + ") and was not saved");
-  Status saved = dividesStates() ? meetToSave() : Status();
+  if (job_->spansProcesses()) {
+    // If this is killed meanwhile, the reason is known.
+    progress_->warn("warning: " + failure.message() + "; " + state +
+                    " is being saved");
+    job_->setStep(step_, /*isTraining=*/false);
+  }
+  Status saved = othersWait_ ? meetToSave() : Status();
   if (saved.ok()) {
     saved = saveLast();
     (void)endSaves(); // the others end with the run, too
@@ -281,7 +352,7 @@ Status Trainer::finish() {
                                        (evalData_ && !evaluated_ && step_ > 0));
   if (store_ || options_.checkNonfinite != TrainerOptions::NonFinite::Off)
     SINTER_RETURN_IF_ERROR(checkStates());
-  SINTER_RETURN_IF_ERROR(checkData());
+  SINTER_RETURN_IF_ERROR(checkData(/*ofAll=*/true));
   SINTER_RETURN_IF_ERROR(compareProcesses());
   if (!store_)
     SINTER_RETURN_IF_ERROR(replicas_->checkEqual());

@@ -41,7 +41,7 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(planRates());
   if (!replicas_)
     SINTER_RETURN_IF_ERROR(createPrograms());
-  if (!options_.init.empty())
+  if (!options_.init.empty() && !resumed_)
     SINTER_RETURN_IF_ERROR(init());
   soundStep_ = step_; // what was loaded has been checked
   if (evalData_) {

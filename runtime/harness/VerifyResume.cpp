@@ -65,7 +65,7 @@ Status train(const sinter_artifact &artifact, TrainerOptions options,
   options.out = out;
   options.stopAfter = stopAfter;
   if (Status begun = job->beginRun(); !begun.ok())
-    return job->conclude(begun, "--verify-resume");
+    return job->conclude(begun, "in --verify-resume");
   return Trainer(artifact, options, job).run();
 }
 
@@ -113,12 +113,12 @@ Status sinter::rt::runVerifyResume(const sinter_artifact &artifact,
   if (job->isLeader()) {
     Result<std::unique_ptr<ScratchFolder>> created = ScratchFolder::create();
     if (!created.ok())
-      return job->conclude(created.status(), "--verify-resume");
+      return job->conclude(created.status(), "in --verify-resume");
     scratch = std::move(*created);
   }
   const Result<std::string> path = pathInAll(*job, scratch.get());
   if (!path.ok())
-    return job->conclude(path.status(), "--verify-resume");
+    return job->conclude(path.status(), "in --verify-resume");
   const std::string whole = *path + "/whole", halves = *path + "/halves";
   TrainerOptions run = options;
   run.steps = 2 * half;
@@ -141,7 +141,7 @@ Status sinter::rt::runVerifyResume(const sinter_artifact &artifact,
   const Result<std::string> found =
       job->share(static_cast<char>(here.code()) + here.message());
   if (!found.ok())
-    return job->conclude(found.status(), "--verify-resume");
+    return job->conclude(found.status(), "in --verify-resume");
   const auto code = static_cast<sinter_status>(found->front());
   if (code != SINTER_OK)
     return {code, found->substr(1)};

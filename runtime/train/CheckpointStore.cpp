@@ -60,6 +60,12 @@ void tryToRemove(const std::string &path) {
   (void)orOutOfMemory([&] { return removeCheckpoint(path); }).ok();
 }
 
+std::string onThisHost() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof(name) - 1);
+  return std::string(" on ") + name;
+}
+
 /// Takes the lock and writes the holder to the file, for the error message of
 /// the next process.
 Status takeLock(const std::string &directory, int &fd) {
@@ -75,15 +81,17 @@ Status takeLock(const std::string &directory, int &fd) {
                    directory.c_str());
       return {};
     }
-    char holder[64] = {};
+    char holder[320] = {};
     ssize_t count = ::pread(fd, holder, sizeof(holder) - 1, 0);
     ::close(fd);
     fd = -1;
     std::string text(holder, count > 0 ? static_cast<size_t>(count) : 0);
+    if (const std::string here = onThisHost(); text.ends_with(here))
+      text.resize(text.size() - here.size());
     return Status::failed(directory + ": another run is using it" +
                           (text.empty() ? "" : " (" + text + ")"));
   }
-  std::string text = "process " + std::to_string(::getpid());
+  std::string text = "process " + std::to_string(::getpid()) + onThisHost();
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) < 0)
     return {}; // a full disk: the lock itself is held
   return {};

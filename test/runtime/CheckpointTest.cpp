@@ -55,8 +55,13 @@ TEST_CASE("checkpoints: the directory is guarded", "[train][checkpoint]") {
     REQUIRE(first.ok());
     auto second = CheckpointStore::open(out, true, 3);
     REQUIRE(!second.ok());
-    CHECK(second.status().message().find("another run is using it (process ") !=
-          std::string::npos);
+    const std::string use = out + ": another run is using it (process ";
+    CHECK(second.status().message() == use + std::to_string(::getpid()) + ")");
+    // One of another host, as the file in a shared directory says.
+    write(out + "/.lock", "process 77 on elsewhere");
+    auto third = CheckpointStore::open(out, true, 3);
+    REQUIRE(!third.ok());
+    CHECK(third.status().message() == use + "77 on elsewhere)");
     REQUIRE(tiny.save(**first, 1).ok());
   }
   CHECK(CheckpointStore::open(out, false, 3).status().code() == SINTER_INVALID);

@@ -187,6 +187,64 @@ TEST_CASE("meeting: a process asks rank 0", "[meeting]") {
   }));
 }
 
+TEST_CASE("meeting: rank 0 knows who asked to stop", "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    if (meeting.rank() == 1)
+      meeting.ask(Order::Save);
+    if (meeting.rank() == 2)
+      meeting.ask(Order::Stop);
+    if (meeting.rank() == 0) {
+      while (meeting.stopAskedBy().empty())
+        std::this_thread::yield();
+      CHECK(meeting.stopAskedBy() == "rank 2");
+    }
+    return meeting.gather("end", "").status();
+  }));
+}
+
+TEST_CASE("meeting: all answer, whatever they wait for", "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    if (meeting.rank() != 2)
+      meeting.answerWith([&] {
+        return "rank " + std::to_string(meeting.rank()) + " is well";
+      });
+    Result<std::string> all = meeting.combine(
+        "ready", "", [](const auto &) { return std::string(); });
+    if (!all.ok())
+      return all.status();
+    if (meeting.rank() != 0)
+      return meeting.get("end").status();
+    for (int i = 0; i < 2; ++i) {
+      Result<std::vector<std::string>> answers = meeting.askAll();
+      if (!answers.ok())
+        return answers.status();
+      CHECK(*answers == std::vector<std::string>{"rank 1 is well", ""});
+    }
+    return meeting.put("end", "", 2);
+  }));
+}
+
+TEST_CASE("meeting: all know the newest checkpoint before they go on",
+          "[meeting]") {
+  checkAllOk(meet(3, [](Meeting &meeting) -> Status {
+    CHECK(meeting.savedStep() == -1);
+    for (int64_t step : {7, 14}) {
+      // So that none is told before all have looked.
+      if (Status all = meeting.gather(std::to_string(step), "").status();
+          !all.ok())
+        return all;
+      if (meeting.rank() == 0) {
+        CHECK(meeting.tellSaved(step).ok());
+        CHECK(meeting.allow({step + 1}).ok());
+      } else if (auto next = meeting.awaitPermission(step); !next.ok()) {
+        return next.status();
+      }
+      CHECK(meeting.savedStep() == step);
+    }
+    return meeting.gather("end", "").status();
+  }));
+}
+
 TEST_CASE("meeting: a process that fails ends the job", "[meeting]") {
   std::vector<Status> results = meet(4, [](Meeting &meeting) -> Status {
     if (meeting.rank() == 2) {
@@ -207,6 +265,24 @@ TEST_CASE("meeting: a process that fails ends the job", "[meeting]") {
   }
 }
 
+TEST_CASE("meeting: why a process ends is heard before that it cannot be sent "
+          "to",
+          "[meeting]") {
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Status> results = meet(2, [](Meeting &meeting) -> Status {
+      if (meeting.rank() == 1) {
+        meeting.fail("the disk is on fire");
+        return {};
+      }
+      while (meeting.status().ok())
+        (void)meeting.tellSaved(1).ok();
+      return meeting.status();
+    });
+    CHECK(results[0].code() == SINTER_FAILED);
+    CHECK(results[0].message().ends_with("): the disk is on fire"));
+  }
+}
+
 TEST_CASE("meeting: who does not come is named", "[meeting]") {
   Meeting::Options options;
   options.joinTimeoutMs = 2000;
@@ -223,6 +299,16 @@ TEST_CASE("meeting: who does not come is named", "[meeting]") {
     CHECK(status.code() == SINTER_INTERRUPTED);
     CHECK(status.message() == "ranks 2 and 3 did not join within 2 s");
   }
+}
+
+TEST_CASE("meeting: rank 0 says early who is missing", "[meeting]") {
+  Meeting::Options options;
+  options.joinTimeoutMs = 1000;
+  options.lateMs = 300;
+  std::vector<std::string> late;
+  options.onLate = [&](const std::string &text) { late.push_back(text); };
+  CHECK(!Meeting::join(rankOf(0, 3, freePort()), options).ok());
+  CHECK(late == std::vector<std::string>{"ranks 1 and 2"});
 }
 
 TEST_CASE("meeting: who waits for a late process need not say that it is alive",
@@ -290,6 +376,29 @@ TEST_CASE("meeting: who evaluates or goes on is not late", "[meeting]") {
           if (meeting.rank() == 2 || (meeting.rank() == 1 && i % 10 == 9))
             meeting.countMessages();
           std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+        return meeting.status();
+      },
+      options));
+}
+
+TEST_CASE("meeting: after a long save, time begins anew", "[meeting]") {
+  Meeting::Options options;
+  options.aliveTimeoutMs = 3000;
+  checkAllOk(meet(
+      3,
+      [](Meeting &meeting) {
+        // Rank 0 saves; the others wait for it in the next step. It begins a
+        // message of that step, and its heartbeat comes before theirs.
+        using std::chrono::milliseconds;
+        meeting.setStep(7, meeting.rank() != 0);
+        std::this_thread::sleep_for(milliseconds(5000));
+        meeting.setStep(7, true);
+        std::this_thread::sleep_for(
+            milliseconds(meeting.rank() == 0 ? 0 : 1300));
+        for (int i = 0; i < 30; ++i) {
+          meeting.countMessages();
+          std::this_thread::sleep_for(milliseconds(100));
         }
         return meeting.status();
       },

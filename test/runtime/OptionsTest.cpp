@@ -46,6 +46,15 @@ TEST_CASE("options: the command and its values", "[harness][options]") {
   options = parse({"train", "--data=d", "--steps=7", "--resume=some/path"});
   REQUIRE(options.ok());
   CHECK(options->resumePath == "some/path");
+  options = parse({"--data=d", "--steps=7", "--resume=auto:p", "--out=o",
+                   "--join-timeout=90s"});
+  REQUIRE(options.ok());
+  CHECK(options->resumePath == "p");
+  CHECK(options->resumesOutFirst);
+  CHECK(options->joinTimeoutMs == 90000);
+  // Without a checkpoint in --out, --init.
+  CHECK(
+      parse({"--data=d", "--steps=7", "--resume", "--out=o", "--init=w"}).ok());
   options = parse({"export", "--checkpoint=c", "-o", "m.onnx"});
   REQUIRE(options.ok());
   CHECK(options->command == TrainerCommand::Export);
@@ -56,6 +65,12 @@ TEST_CASE("options: the command and its values", "[harness][options]") {
 }
 
 TEST_CASE("options: mistakes get one line", "[harness][options]") {
+  CHECK(errorOf({"--data=d", "--steps=7", "--resume=p", "--init=w"}) ==
+        "--resume=PATH and --init: give only one of them");
+  CHECK(errorOf({"--data=d", "--steps=7", "--resume=auto:p"}) ==
+        "--resume=auto:PATH: needs --out=DIR");
+  CHECK(errorOf({"--resume=auto:", "--out=o"}) ==
+        "--resume=auto:: expected auto:PATH");
   CHECK(errorOf({"--data=d", "--epoch=3"}) ==
         "unknown option '--epoch'; did you mean '--epochs'?");
   CHECK(errorOf({"--learning-rate=3", "--data=d"}).find("unknown option") == 0);

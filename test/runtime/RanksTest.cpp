@@ -35,9 +35,19 @@ std::string refused(const Variables &variables, const RankFlags &flags = {}) {
 
 TEST_CASE("ranks: one process without a launcher", "[ranks]") {
   for (const Variables &variables :
-       {Variables{}, Variables{{"JOB_COMPLETION_INDEX", "3"}},
+       {Variables{},
+        // The only pod of an indexed Job.
+        Variables{{"JOB_COMPLETION_INDEX", "0"}},
         // A batch script of Slurm, not started by srun.
-        Variables{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}}) {
+        Variables{{"SLURM_PROCID", "0"},
+                  {"SLURM_LOCALID", "0"},
+                  {"SLURM_NTASKS", "4"}},
+        // One process of a launcher that says no more.
+        Variables{{"WORLD_SIZE", "1"}},
+        Variables{{"WORLD_SIZE", "1"}, {"RANK", ""}},
+        Variables{{"OMPI_COMM_WORLD_SIZE", "1"}},
+        Variables{{"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}},
+        Variables{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}}) {
     Result<Ranks> ranks = find(variables);
     REQUIRE(ranks.ok());
     CHECK(ranks->rank == 0);
@@ -173,6 +183,55 @@ TEST_CASE("ranks: alone, whatever a launcher says", "[ranks]") {
   flags.rank = 3;
   CHECK(refused({{"RANK", "3"}, {"WORLD_SIZE", "4"}}, flags) ==
         "--world=1 contradicts WORLD_SIZE=4");
+}
+
+TEST_CASE("ranks: a number that is missing is not 0", "[ranks]") {
+  const std::string alone = ", add --rank=N, or --world=1 to train alone";
+  const Variables leader = {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
+  auto with = [&](Variables variables) {
+    variables.insert(leader.begin(), leader.end());
+    return variables;
+  };
+  const std::string noRank =
+      "WORLD_SIZE=4: the number of this process is missing: set RANK" + alone;
+  CHECK(refused(with({{"WORLD_SIZE", "4"}})) == noRank);
+  CHECK(refused(with({{"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}})) == noRank);
+  CHECK(refused(with({{"WORLD_SIZE", "4"}, {"SLURM_PROCID", "0"}})) == noRank);
+  // Set, but to nothing: by a script with a variable of its own that is unset.
+  const std::string empty =
+      "RANK=: is empty: set it to the number of this process, or unset it";
+  CHECK(refused(with({{"RANK", ""}})) == empty);
+  CHECK(refused(with({{"RANK", ""}, {"WORLD_SIZE", ""}})) == empty);
+  CHECK(refused(with({{"RANK", ""}, {"WORLD_SIZE", "4"}})) == empty);
+  CHECK(refused(with({{"LOCAL_RANK", "1"}})) ==
+        "LOCAL_RANK=1: RANK and WORLD_SIZE are missing: set them, add --rank=N "
+        "and --world=N, or --world=1 to train alone");
+  CHECK(refused({{"OMPI_COMM_WORLD_SIZE", "2"}}) ==
+        "OMPI_COMM_WORLD_SIZE=2: the number of this process is missing: set "
+        "OMPI_COMM_WORLD_RANK" +
+            alone);
+  CHECK(refused({{"PMI_SIZE", "2"}}) ==
+        "PMI_SIZE=2: the number of this process is missing: set PMI_RANK" +
+            alone);
+  CHECK(refused({{"SLURM_STEP_NUM_TASKS", "2"}}) ==
+        "SLURM_STEP_NUM_TASKS=2: the number of this process is missing: set "
+        "SLURM_PROCID" +
+            alone);
+  for (const char *index : {"1", "x"})
+    CHECK(refused({{"JOB_COMPLETION_INDEX", index}}) ==
+          std::string("JOB_COMPLETION_INDEX=") + index +
+              ": the number of processes is missing: set WORLD_SIZE, add "
+              "--world=N, or --world=1 to train alone");
+  // The command line says it all.
+  RankFlags flags;
+  flags.rank = 1;
+  flags.world = 2;
+  flags.leader = "a:1";
+  CHECK(find({{"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}}, flags)->world == 2);
+  flags.leader.clear();
+  flags.rank.reset();
+  flags.world = 1;
+  CHECK(find({{"WORLD_SIZE", "4"}}, flags)->world == 1);
 }
 
 TEST_CASE("ranks: what is missing or wrong", "[ranks]") {

@@ -228,6 +228,7 @@ TEST_CASE(
                                         "world",
                                         "leader",
                                         "comm-timeout",
+                                        "join-timeout",
                                         "sync-launches",
                                         "memory-limit",
                                         "threads",

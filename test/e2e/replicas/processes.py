@@ -17,6 +17,12 @@ processes.py states FOLDER OTHER
     the last checkpoints in both must have the same states.
 processes.py alter TRAINER FOLDER NAME -- OPTIONS...
     changes a bit of state NAME in the memory of rank 1 of two processes, which train with --lr=0.
+processes.py changes TRAINER FOLDER WORLD RANK NPZ -- OPTIONS...
+    each of WORLD processes trains with its own copy of NPZ; after the first checkpoint, that of RANK
+    changes. All must end with 1; prints what they print, and the newest checkpoint.
+processes.py both TRAINER FOLDER NPZ -- OPTIONS...
+    the same with two processes: the copy of rank 1 changes before the first step. NPZ has a bad row
+    among those of rank 0, which would save the state before it. Nothing may be saved.
 processes.py kills TRAINER FOLDER WORLD COUNT STEPS -- OPTIONS...
     COUNT times kills a random process at a random time and resumes; others must end with 75
     within 10 s and say who is gone, and the last run must end with the bytes of an undisturbed one.
@@ -25,6 +31,11 @@ processes.py saves TRAINER FOLDER WORLD STEPS -- OPTIONS...
     last run must end with the bytes of an undisturbed one.
 processes.py launch TRAINER FOLDER WORLD STEPS -- OPTIONS...
     the same with `TRAINER launch`, which restarts the others after one kill.
+processes.py hung TRAINER FOLDER HOSTS -- OPTIONS...
+    `TRAINER launch --hosts=HOSTS`: in a slow save of rank 0, rank 1 is killed and rank 2 stopped.
+    Prints what is printed; rank 0 must have saved, and no process may be left.
+processes.py orphans TRAINER FOLDER HOSTS -- OPTIONS...
+    the same, but rank 1 is stopped and `launch` is killed: no process may be left.
 processes.py terminate TRAINER FOLDER [SIGNAL] -- OPTIONS...
     starts `TRAINER OPTIONS...` for very many steps and sends it SIGTERM once steps are made.
 processes.py run TRAINER WORLD EXPECTED [--each=RANK:OPTION] [--stop=RANK] [--freeze=RANK] [--signal=RANK:NAME]
@@ -48,6 +59,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 PATIENCE = 120  # seconds that no run takes
 
@@ -225,6 +237,16 @@ def moves(trainer, folder, steps, legs, options):
     print(f"{len(legs)} legs: the same bytes")
 
 
+def checkLost(text, run):
+    """What `text` says of the newest checkpoint in `run`; rank 0 may have been killed between the
+    save of one, of every third step, and telling the others."""
+    found = re.search(r"what was trained after step (\d+) is lost", text)
+    last = newest(run)
+    step = int(last[-8:]) if last else 0
+    check(not found or step - 3 <= int(found[1]) <= step, f"the newest is {last}: {text}")
+    check(("--resume" in text) == (last is not None) or step == 3, f"the newest is {last}: {text}")
+
+
 def kills(trainer, folder, world, count, steps, options):
     chance = random.Random(4711)
     reference, run = os.path.join(folder, "undisturbed"), os.path.join(folder, "killed")
@@ -260,6 +282,7 @@ def kills(trainer, folder, world, count, steps, options):
             if code == 75:
                 interrupted += 1
                 check(f"rank {victim} (" in text or "rank 0 (" in text, f"rank {rank}: {text}")
+                checkLost(text, run)
     check(interrupted >= count, f"only {interrupted} processes were interrupted")
     results = finish(start(trainer, world, [*options, "--resume"]))
     check(all(code == 0 for code, _ in results), f"the last run: {results}")
@@ -291,6 +314,7 @@ def killIn(trainer, world, options, variables, run, victim, isPhase):
     results = finish(processes)
     for rank, (code, text) in enumerate(results):
         check(rank == victim or code in (0, 75), f"rank {rank}: exit code {code}: {text}")
+        check("training continues" not in text, f"rank {rank}: {text}")
     if all(code == 0 for code, _ in results):  # the run was over
         shutil.rmtree(run)
         return False
@@ -324,6 +348,74 @@ def saves(trainer, folder, world, steps, options):
     check(all(code == 0 for code, _ in results), f"the last run: {results}")
     check(sameState(reference, run), "another checkpoint than that of an undisturbed run")
     print("the same bytes")
+
+
+def plain(source, target):
+    """Copies an npz without compression, so that it is read from the file during the run."""
+    with zipfile.ZipFile(source) as packed, zipfile.ZipFile(target, "w") as copy:
+        for name in packed.namelist():
+            copy.writestr(name, packed.read(name))
+
+
+def flipByte(path):
+    """Changes a byte of the first array."""
+    with open(path, "r+b") as file:
+        file.seek(200)
+        [byte] = file.read(1)
+        file.seek(200)
+        file.write(bytes([byte ^ 1]))
+
+
+def printed(processes):
+    """Waits for all and prints their lines; their exit codes."""
+    results = finish(processes)
+    for rank, (code, text) in enumerate(results):
+        print(f"rank {rank}: exit code {code}")
+        print("".join(f"rank {rank}| {line}\n" for line in text.splitlines()), end="")
+    return [code for code, _ in results]
+
+
+def awaitCheckpoint(run, processes, other=None):
+    """Waits for a checkpoint in `run` that is newer than `other`."""
+    end = time.monotonic() + PATIENCE
+    while not os.path.isdir(run) or newest(run) == other:
+        check(time.monotonic() < end and processes[0].poll() is None, "no checkpoint was written")
+        time.sleep(0.005)
+    return newest(run)
+
+
+def changes(trainer, folder, world, victim, source, options):
+    run = os.path.join(folder, "changed")
+    shutil.rmtree(run, ignore_errors=True)
+    copies = [os.path.join(folder, f"data{rank}.npz") for rank in range(world)]
+    for copy in copies:
+        plain(source, copy)
+    processes = start(trainer, world, [*options, "--steps=100000000", "--quiet", "--out=" + run],
+                      [(rank, "--data=npz:" + copy) for rank, copy in enumerate(copies)])
+    awaitCheckpoint(run, processes)
+    flipByte(copies[victim])
+    codes = printed(processes)
+    check(codes == [1] * world, f"exit codes {codes}")
+    print(f"the newest is {os.path.basename(newest(run))}")
+
+
+def both(trainer, folder, source, options):
+    run, fifo = os.path.join(folder, "both"), os.path.join(folder, "both.fifo")
+    copies = [os.path.join(folder, f"both{rank}.npz") for rank in range(2)]
+    for copy in copies:
+        plain(source, copy)
+    os.mkfifo(fifo)
+    processes = start(trainer, 2, [*options, "--out=" + run],
+                      [(0, "--data=npz:" + copies[0]), (1, "--data=npz:" + copies[1]),
+                       (0, "--log-json=" + fifo)])
+    # Rank 0 opens its log when all have opened their data, and before the first step.
+    line = processes[0].stdout.readline()
+    check("waiting for a reader" in line, line)
+    flipByte(copies[1])
+    with open(fifo) as log:
+        log.read()
+    codes = printed(processes)
+    check(codes == [2, 1] and not newest(run), f"exit codes {codes}, {os.listdir(run)}")
 
 
 def writableRanges(pid):
@@ -392,6 +484,71 @@ def launch(trainer, folder, world, steps, options):
     check(code == 0, f"exit code {code}")
     check(sameState(reference, run), "another checkpoint than that of an undisturbed run")
     print("launch: the same bytes")
+
+
+def ranksBelow(pid, trainer):
+    """{rank: process} of the trainer's processes that `pid` has started, maybe through shells."""
+    found = {}
+    for child in childrenOf(pid):
+        found.update(ranksBelow(child, trainer))
+        try:
+            with open(f"/proc/{child}/cmdline", "rb") as file:
+                words = file.read().decode().split("\0")
+            isTrainer = os.path.realpath(f"/proc/{child}/exe") == os.path.realpath(trainer)
+        except FileNotFoundError:
+            continue
+        found.update({int(word.partition("=")[2]): child for word in words
+                      if isTrainer and word.startswith("--rank=")})
+    return found
+
+
+def awaitEnd(pids):
+    """Waits until these processes, which others have started, are gone."""
+    def isThere(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+    end = time.monotonic() + PATIENCE
+    while any(isThere(pid) for pid in pids):
+        check(time.monotonic() < end, "a process of the job is still there")
+        time.sleep(0.05)
+
+
+def startHosts(trainer, hosts, run, options, variables=None):
+    """`trainer launch --hosts`, and its processes by rank, once there is a checkpoint."""
+    shutil.rmtree(run, ignore_errors=True)
+    process = subprocess.Popen(
+        [trainer, "launch", "--hosts=" + hosts, *options, "--steps=100000000", "--out=" + run],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=dict(os.environ, **variables or {}))
+    awaitCheckpoint(run, [process])
+    return process, ranksBelow(process.pid, trainer)
+
+
+def hung(trainer, folder, hosts, options):
+    run = os.path.join(folder, "hung")
+    process, ranks = startHosts(trainer, hosts, run, [*options, "--checkpoint-every=1000"],
+                                {"LD_PRELOAD": os.path.join(folder, "slow_fsync.so"),
+                                 "SLOW_FSYNC_MS": "6000"})
+    before = newest(run)
+    while unfinished(run) is None:
+        time.sleep(0.005)
+    os.kill(ranks[2], signal.SIGSTOP)
+    os.kill(ranks[1], signal.SIGKILL)
+    [(code, text)] = finish([process])
+    print(f"{text}launch: exit code {code}")
+    awaitEnd(ranks.values())
+    check(newest(run) != before, "the save was not finished")
+
+
+def orphans(trainer, folder, hosts, options):
+    process, ranks = startHosts(trainer, hosts, os.path.join(folder, "orphans"), options)
+    os.kill(ranks[1], signal.SIGSTOP)
+    process.kill()
+    awaitEnd(ranks.values())
+    print("none is left")
 
 
 def terminate(trainer, folder, options, name="SIGTERM"):
@@ -478,6 +635,15 @@ def main():
     if command == "blame":
         folder, worlds, *other = rest[:split]
         return blame(trainer, folder, worlds, other[0] if other else None, rest[split + 1:])
+    if command in ("hung", "orphans"):
+        folder, hosts = rest[:split]
+        return (hung if command == "hung" else orphans)(trainer, folder, hosts, rest[split + 1:])
+    if command == "both":
+        folder, source = rest[:split]
+        return both(trainer, folder, source, rest[split + 1:])
+    if command == "changes":
+        folder, world, victim, source = rest[:split]
+        return changes(trainer, folder, int(world), int(victim), source, rest[split + 1:])
     if command == "alter":
         folder, name = rest[:split]
         return alter(trainer, folder, name, rest[split + 1:])
