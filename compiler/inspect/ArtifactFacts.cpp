@@ -71,14 +71,6 @@ const char *compiler::commandName(const sinter_command &command) {
                                    : "?";
 }
 
-uint64_t compiler::wholeBytes(const sinter_command &collective) {
-  uint64_t read = 0, written = 0;
-  for (uint32_t i = 0; i < collective.numSlices; ++i)
-    (i < collective.numReads ? read : written) +=
-        collective.slices[i].sizeBytes;
-  return std::max(read, written);
-}
-
 const char *compiler::spaceName(uint32_t space) {
   static const char *names[] = {"?",       "arena",  "state",
                                 "input",   "output", "constant",
@@ -164,7 +156,6 @@ rt::AccessedBytes CommandBytes::of(const sinter_command &command) const {
                   : rt::accessedBytes(command);
 }
 
-// The bytes of the blocks that hold the states, summed over all places.
 uint32_t compiler::numDivided(const sinter_artifact &artifact) {
   return llvm::count_if(
       llvm::ArrayRef(artifact.states, artifact.numStates),

@@ -52,9 +52,6 @@ inline bool isMessage(const sinter_command &command) {
   return command.kind == SINTER_CMD_COLLECTIVE ||
          command.kind == SINTER_CMD_AWAIT;
 }
-/// The bytes of the whole arrays of a COLLECTIVE, of which one replica may read
-/// or write a part.
-uint64_t wholeBytes(const sinter_command &collective);
 /// "arena", "state", ...
 const char *spaceName(uint32_t space);
 /// "param", "buffer", ...

@@ -16,10 +16,6 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-static llvm::Error wrong(const llvm::Twine &text) {
-  return llvm::createStringError(text);
-}
-
 //===----------------------------------------------------------------------===//
 // The file
 //===----------------------------------------------------------------------===//
@@ -78,7 +74,8 @@ public:
       mistake_ = where_ + text;
   }
   llvm::Error finish() {
-    return mistake_.empty() ? llvm::Error::success() : wrong(mistake_);
+    return mistake_.empty() ? llvm::Error::success()
+                            : llvm::createStringError(mistake_);
   }
 
 private:
@@ -104,7 +101,7 @@ readLink(const json::Value &value, size_t number, size_t count, int64_t inner) {
   const std::string where = "link " + std::to_string(number);
   const json::Object *object = value.getAsObject();
   if (!object)
-    return wrong(where + ": must be an object");
+    return llvm::createStringError(where + ": must be an object");
   Reader reader(*object, where + ": ");
   reader.knowsOnly({"processes", "latency_us", "gb_per_s"});
   Fabric::Link link;

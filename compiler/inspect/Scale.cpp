@@ -19,10 +19,6 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-static llvm::Error wrong(const llvm::Twine &text) {
-  return llvm::createStringError(text);
-}
-
 PredictedStep compiler::predictStep(llvm::ArrayRef<TimedCommand> commands,
                                     const Fabric &fabric, int64_t world) {
   PredictedStep step;
@@ -75,17 +71,19 @@ private:
 llvm::Error Times::read(const json::Object &profile) {
   const json::Array *commands = profile.getArray("commands");
   if (!commands || commands->empty())
-    return wrong("has no 'commands': it is not what 'trainer --profile --json' "
-                 "prints");
+    return llvm::createStringError(
+        "has no 'commands': it is not what 'trainer --profile --json' "
+        "prints");
   constexpr double kMostUs = 1e12; // a year has 3e13
   for (const json::Value &value : *commands) {
     const json::Object *command = value.getAsObject();
     if (!command)
-      return wrong("a command is not an object");
+      return llvm::createStringError("a command is not an object");
     std::optional<int64_t> index = command->getInteger("index");
     std::optional<double> us = command->getNumber("us");
     if (!index || !us || !(*us >= 0) || *us > kMostUs)
-      return wrong("a command has no 'index' or no 'us' from 0 to 1e12");
+      return llvm::createStringError(
+          "a command has no 'index' or no 'us' from 0 to 1e12");
     const std::string entry = command->getString("entry").value_or("").str();
     const int64_t inBody = command->getInteger("in_body").value_or(-1);
     times_[{entry, *index, inBody}] = *us;
@@ -105,7 +103,7 @@ static TimedCommand sendOf(const sinter_command &command) {
   send.kind = TimedCommand::Send;
   send.op = command.collective.op;
   send.event = command.collective.event;
-  send.bytes = wholeBytes(command);
+  send.bytes = rt::wholeBytes(command);
   return send;
 }
 
@@ -129,19 +127,20 @@ llvm::Error Times::addEntry(const sinter_entry &entry,
     } else if (command.kind != SINTER_CMD_SCAN) { // its body has the time
       auto found = times_.find(key);
       if (found == times_.end())
-        return wrong("has no time of command " + command.number() +
-                     " of the entry " + entry.name + " (" +
-                     shown(command.label) + "): it is not complete");
+        return llvm::createStringError(
+            "has no time of command " + command.number() + " of the entry " +
+            entry.name + " (" + shown(command.label) + "): it is not complete");
       timed.us = found->second;
     }
     step.push_back(timed);
   }
   for (const auto &[key, us] : times_)
     if (std::get<0>(key) == name && !known.count(key))
-      return wrong("has a time of command " + llvm::Twine(std::get<1>(key)) +
-                   ", which the entry " + entry.name +
-                   " of this program does "
-                   "not have");
+      return llvm::createStringError("has a time of command " +
+                                     llvm::Twine(std::get<1>(key)) +
+                                     ", which the entry " + entry.name +
+                                     " of this program does "
+                                     "not have");
   return llvm::Error::success();
 }
 
@@ -152,11 +151,12 @@ compiler::profiledBuild(const json::Object &profile) {
       program ? program->getString("build_id") : std::nullopt;
   if (build)
     return build->str();
-  return wrong(profile.getArray("commands")
-                   ? "does not say which program it is of; profile the trainer "
-                     "again with --profile --json"
-                   : "has no 'commands': it is not what 'trainer --profile "
-                     "--json' prints");
+  return llvm::createStringError(
+      profile.getArray("commands")
+          ? "does not say which program it is of; profile the trainer "
+            "again with --profile --json"
+          : "has no 'commands': it is not what 'trainer --profile "
+            "--json' prints");
 }
 
 static const sinter_entry *find(const sinter_artifact &artifact,
@@ -183,7 +183,8 @@ compiler::timedStep(const sinter_artifact &artifact,
   for (StringRef name : runs) {
     const sinter_entry *entry = find(artifact, name);
     if (!entry)
-      return wrong("is of a program without the entry " + name);
+      return llvm::createStringError("is of a program without the entry " +
+                                     name);
     if (llvm::Error error = times.addEntry(*entry, step))
       return std::move(error);
   }

@@ -64,14 +64,6 @@ static LogicalResult verifyCollective(CollectiveOp op) {
   return success();
 }
 
-/// `op` is one that has an event.
-template <class Op> static LogicalResult verifyEvent(Op op) {
-  const auto event = static_cast<int64_t>(op.getEvent());
-  if (event < 0)
-    return op.emitOpError() << "has event " << event << ", expected 0 or more";
-  return success();
-}
-
 LogicalResult exec::verifyCommand(Operation *command) {
   if (auto copy = dyn_cast<CopyOp>(command)) {
     int64_t from = bufferOp(copy.getFrom()).getSlice().getSize();
@@ -80,15 +72,12 @@ LogicalResult exec::verifyCommand(Operation *command) {
       return copy.emitOpError()
              << "copies " << from << " bytes into a buffer of " << to;
   }
-  if (auto record = dyn_cast<RecordOp>(command))
-    return verifyEvent(record);
-  if (auto wait = dyn_cast<WaitOp>(command))
-    return verifyEvent(wait);
-  if (auto await = dyn_cast<AwaitOp>(command))
-    return verifyEvent(await);
+  if (auto event = command->getAttrOfType<IntegerAttr>("event");
+      event && event.getInt() < 0)
+    return command->emitOpError()
+           << "has event " << event.getInt() << ", expected 0 or more";
   if (auto collective = dyn_cast<CollectiveOp>(command))
-    return failed(verifyEvent(collective)) ? failure()
-                                           : verifyCollective(collective);
+    return verifyCollective(collective);
   if (auto matmul = dyn_cast<MatmulOp>(command))
     return verifyMatmul(matmul);
   if (auto conv = dyn_cast<ConvOp>(command))

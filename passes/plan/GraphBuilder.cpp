@@ -87,8 +87,9 @@ unsigned GraphBuilder::addCommand(Command command) {
   return number;
 }
 
-/// No order among messages but that of the data: CommandGraph::overlapped()
-/// chooses one, which is that of the program and so of all replicas.
+/// Only data dependences order messages here. CommandGraph::overlapped()
+/// chooses their order, which is the same in all replicas, since they run one
+/// program.
 void GraphBuilder::addCollective(ir::CollectiveOpInterface op) {
   Command send{nullptr, op.getLoc(), {}, {}, {}, op};
   for (Value input : op.getInputs())

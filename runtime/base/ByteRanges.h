@@ -53,6 +53,16 @@ struct AccessedBytes {
   uint64_t read = 0, written = 0;
 };
 
+/// The bytes of the whole arrays of a COLLECTIVE of abi.h, of which one replica
+/// may read or write a part.
+template <class Command> uint64_t wholeBytes(const Command &collective) {
+  uint64_t read = 0, written = 0;
+  for (uint32_t i = 0; i < collective.numSlices; ++i)
+    (i < collective.numReads ? read : written) +=
+        collective.slices[i].sizeBytes;
+  return std::max(read, written);
+}
+
 /// The bytes that a command of abi.h reads and those that it writes, each once:
 /// slices of one buffer may overlap, as the operands of attention in a packed
 /// tensor do. Bytes that it reads and writes count in both. `limits`: of its

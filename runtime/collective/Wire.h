@@ -38,7 +38,7 @@ enum class MessageKind : uint32_t {
   Alive, // from a process: Activity, as Activity::message() has it
   // From rank 0 to all others, and from them to rank 0.
   Allow,    // Meeting::allow; number: step; bytes: the order, one byte
-  Ask,      // Meeting::ask; number: the order; name, to rank 0: who asks
+  Ask,      // Meeting::ask; number: the order; name (to rank 0): its sender
   Saved,    // Meeting::tellSaved; number: the step of the newest checkpoint
   Question, // Meeting::askAll; each puts its answer under name, "/" and rank
 };

@@ -42,15 +42,6 @@ static bool mayTakeFewer(const sinter_command &command) {
                      [](int64_t size) { return size > 1; });
 }
 
-// Of a collective: the bytes of the whole arrays, of which a replica may read
-// or write a part.
-static uint64_t wholeBytes(const sinter_command &command) {
-  uint64_t read = 0, written = 0;
-  for (uint32_t i = 0; i < command.numSlices; ++i)
-    (i < command.numReads ? read : written) += command.slices[i].sizeBytes;
-  return std::max(read, written);
-}
-
 // The limit of the arithmetic of a command. Products of bf16 have units of
 // their own; those of integers are not known.
 static double mostTflops(const sinter_command &command,
