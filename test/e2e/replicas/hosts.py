@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import processes
+from checkpoints import sameState
+from jobs import alone, awaitSteps, check, finish
 
 HOSTS = {f"sinter-{os.getpid()}-{i}": f"10.98.77.{i + 1}" for i in range(2)}
 LINKS = [f"sin{os.getpid() % 100000}{side}" for side in "ab"]
@@ -48,29 +49,29 @@ def start(trainer, options, tokens=("", "")):
 
 def expect(results, codes, *texts):
     for (code, text), expected, part in zip(results, codes, texts):
-        processes.check(code == expected and part in text,
-                        f"expected {expected} and '{part}', got {code}: {text}")
+        check(code == expected and part in text,
+              f"expected {expected} and '{part}', got {code}: {text}")
 
 
 def test(trainer, folder, options):
     one, two = os.path.join(folder, "alone"), os.path.join(folder, "hosts")
-    processes.alone(trainer, [*options, "--steps=24"], one)
+    alone(trainer, [*options, "--steps=24"], one)
     run = [*options, "--steps=24", "--quiet", "--out=" + two]
-    expect(processes.finish(start(trainer, run)), (0, 0), "", "")
-    processes.check(processes.sameState(one, two), "another checkpoint")
+    expect(finish(start(trainer, run)), (0, 0), "", "")
+    check(sameState(one, two), "another checkpoint")
     print("two hosts: the same bytes")
 
     leader, other = start(trainer, [*options, "--steps=24"], tokens=("a", "b"))
-    expect(processes.finish([other]), (2,), "the token is another one")
+    expect(finish([other]), (2,), "the token is another one")
     leader.terminate()
-    expect(processes.finish([leader]), (75,), "interrupted while rank 0 was waiting")
+    expect(finish([leader]), (75,), "interrupted while rank 0 was waiting")
     print("another token: refused")
 
     log = two + ".json"
     both = start(trainer, [*options, "--steps=100000000", "--comm-timeout=4s", "--log-json=" + log])
-    processes.awaitSteps(log)
+    awaitSteps(log)
     ip("-n", list(HOSTS)[1], "link", "set", LINKS[1], "down")
-    expect(processes.finish(both), (75, 75), "rank 1 (10.98.77.2", "rank 0 (10.98.77.1")
+    expect(finish(both), (75, 75), "rank 1 (10.98.77.2", "rank 0 (10.98.77.1")
     print("the link is cut: both end")
 
 

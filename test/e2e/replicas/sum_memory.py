@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import processes
+from jobs import check, finish, start
 
 TOO_LITTLE = "the buffer of sums over processes needs"
 
@@ -22,11 +22,11 @@ def smallestLimit(trainer, options):
     def fits(limit):
         done = subprocess.run([trainer, *options, f"--memory-limit={limit}"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        processes.check(done.returncode in (0, 6), done.stdout)
+        check(done.returncode in (0, 6), done.stdout)
         return done.returncode == 0
 
     low, high = 1, 1 << 24
-    processes.check(fits(high), "does not train with 16 MiB")
+    check(fits(high), "does not train with 16 MiB")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -42,16 +42,14 @@ def main():
     for sums in plan["sumsOverProcesses"]:
         world = sums["processes"]
         share, rest = divmod(one, world)
-        processes.check(rest == 0, f"{one} bytes are not those of equal replicas")
+        check(rest == 0, f"{one} bytes are not those of equal replicas")
         limit = share + sums["sizeBytes"]
-        for code, text in processes.finish(
-                processes.start(trainer, world, [*options, f"--memory-limit={limit}"])):
-            processes.check(code == 0, f"{world} processes, {limit} bytes: {code}: {text}")
-        results = processes.finish(
-            processes.start(trainer, world, [*options, f"--memory-limit={limit - 1}"]))
-        processes.check(all(code in (1, 6) for code, _ in results) and
-                        any(code == 6 and TOO_LITTLE in text for code, text in results),
-                        f"{world} processes, {limit - 1} bytes: {results}")
+        for code, text in finish(start(trainer, world, [*options, f"--memory-limit={limit}"])):
+            check(code == 0, f"{world} processes, {limit} bytes: {code}: {text}")
+        results = finish(start(trainer, world, [*options, f"--memory-limit={limit - 1}"]))
+        check(all(code in (1, 6) for code, _ in results) and
+              any(code == 6 and TOO_LITTLE in text for code, text in results),
+              f"{world} processes, {limit - 1} bytes: {results}")
         print(f"{world} processes: {sums['sizeBytes']} bytes more than one")
 
 
