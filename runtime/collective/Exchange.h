@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace sinter::rt {
 
@@ -30,6 +31,9 @@ public:
   /// lengths agree. The ranges of this process itself are not used.
   virtual Status exchange(std::span<const std::span<const uint8_t>> from,
                           std::span<const std::span<uint8_t>> to) = 0;
+
+  /// What carries the bytes, in words.
+  virtual std::string transport() const = 0;
 
   /// From any thread: calls in progress and later ones fail soon.
   virtual void abort() = 0;

@@ -49,6 +49,8 @@ public:
     std::string token;
     /// How long to wait for all to join.
     int64_t joinTimeoutMs = 300000;
+    /// Whether processes of one host exchange values through memory.
+    bool sharesMemory = true;
     /// A process that sends nothing for so long ends the job.
     int64_t aliveTimeoutMs = 60000;
     /// Of rank 0, on another thread: called once if some have not joined after
@@ -70,6 +72,11 @@ public:
 
   uint32_t rank() const { return ranks_.rank; }
   uint32_t world() const { return ranks_.world; }
+  bool sharesMemory() const { return options_.sharesMemory; }
+  /// What carries the values of a step, in words; "" if a library decides. For
+  /// messages.
+  void setTransport(std::string text) { transport_ = std::move(text); }
+  const std::string &transport() const { return transport_; }
   /// This host's address, as the leader sees it.
   std::string localHost() const { return wire_.localHost(); }
 
@@ -159,6 +166,7 @@ private:
   std::atomic<bool> isTraining_{false};
   std::atomic<uint64_t> messages_{0};
   std::atomic<int64_t> savedStep_{-1};
+  std::string transport_;
   uint64_t runs_ = 0;      // before this one
   uint64_t questions_ = 0; // of askAll()
   std::mutex answering_;   // guards answer_

@@ -52,6 +52,7 @@ Status sinter::rt::nameGroupOfThreads(const GroupRequest &request,
   if (!exchange.ok())
     return exchange.status();
   spanning.exchange = std::move(*exchange);
+  request.meeting->setTransport(spanning.exchange->transport());
   std::lock_guard lock(groups().mutex);
   groups().byName[nameOf(group)] = std::move(spanning);
   return {};
@@ -64,6 +65,9 @@ sinter::rt::nameGroupByLeader(const GroupRequest &request,
   if (!request.meeting)
     return name(group);
   Meeting &meeting = *request.meeting;
+  if (!meeting.sharesMemory())
+    return {SINTER_UNSUPPORTED, "--transport=tcp: the library of this device "
+                                "chooses how it sends values"};
   constexpr const char *key = "the group's name";
   if (meeting.rank() == 0) {
     SINTER_RETURN_IF_ERROR(name(group));

@@ -54,6 +54,7 @@ Result<std::unique_ptr<Job>> Job::join(const sinter_artifact &artifact,
   Meeting::Options meeting;
   const char *token = std::getenv("SINTER_TOKEN");
   meeting.token = token ? token : ranks->job;
+  meeting.sharesMemory = options.transport == TrainerOptions::Transport::Auto;
   meeting.aliveTimeoutMs = options.commTimeoutMs;
   meeting.joinTimeoutMs = options.joinTimeoutMs;
   meeting.onLate = [&options](const std::string &missing) {

@@ -133,8 +133,10 @@ Status Trainer::agreeOnRun() {
 /// What sums over processes hold here, for --verbose.
 std::string Trainer::sumsText() const {
   const uint64_t bytes = spanningBytes(artifact_, job_->processes());
-  return bytes ? "sums over processes of " + std::to_string(bytes) + " bytes, "
-               : "";
+  if (!bytes)
+    return "";
+  return "sums over processes of " + std::to_string(bytes) + " bytes by " +
+         job_->meeting()->transport() + ", ";
 }
 
 bool Trainer::isStopped() const {

@@ -294,6 +294,10 @@ std::vector<Option> optionRows(TrainerOptions &o) {
        needed, steps, setInteger(o.world, 1, 65536)},
       {"leader", "HOST:PORT", "where the process of rank 0 listens", needed,
        steps, setText(o.leader)},
+      {"transport", "auto|tcp",
+       "how processes send values (auto: through memory on one host; CPU and "
+       "simulated devices)",
+       needed, steps, setWord(o.transport, "auto|tcp")},
       {"comm-timeout", "60s",
        "ends the job if a process has sent nothing for this time", needed,
        steps,

@@ -71,6 +71,7 @@ struct TrainerOptions {
   /// Which process of a job this is (collective/Ranks.h).
   std::optional<int64_t> rank, world;
   std::string leader;
+  enum class Transport { Auto, Tcp } transport = Transport::Auto;
   int64_t commTimeoutMs = 60000, joinTimeoutMs = 300000;
   /// Of launch: how many processes, on the hosts of which file ("": here).
   std::optional<int64_t> processes;

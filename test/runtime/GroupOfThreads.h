@@ -62,9 +62,15 @@ inline uint16_t freePort() {
 /// What process `number` exchanges bytes with.
 using ExchangeOf = std::function<rt::MakeExchange(uint32_t number)>;
 
+/// How process `number` joins.
+using OptionsOf = std::function<rt::Meeting::Options(uint32_t number)>;
+
 /// Plays the processes of a job, if there are several. Returns the first error.
-inline rt::Status onProcesses(Layout layout, const ExchangeOf &exchangeOf,
-                              const Body &body) {
+inline rt::Status onProcesses(
+    Layout layout, const ExchangeOf &exchangeOf, const Body &body,
+    const OptionsOf &optionsOf = [](uint32_t) {
+      return rt::Meeting::Options();
+    }) {
   sinter_rank whole = {};
   whole.replicas = layout.replicas();
   if (layout.processes == 1) {
@@ -80,7 +86,7 @@ inline rt::Status onProcesses(Layout layout, const ExchangeOf &exchangeOf,
     ranks.world = layout.processes;
     ranks.leaderHost = "127.0.0.1";
     ranks.leaderPort = port;
-    auto meeting = rt::Meeting::join(ranks, {});
+    auto meeting = rt::Meeting::join(ranks, optionsOf(p));
     SINTER_RETURN_IF_ERROR(meeting.status());
     rt::GroupRequest request{meeting->get(), p * layout.count, layout.count};
     sinter_rank mine = whole;

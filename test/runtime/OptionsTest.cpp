@@ -47,11 +47,12 @@ TEST_CASE("options: the command and its values", "[harness][options]") {
   REQUIRE(options.ok());
   CHECK(options->resumePath == "some/path");
   options = parse({"--data=d", "--steps=7", "--resume=auto:p", "--out=o",
-                   "--join-timeout=90s"});
+                   "--join-timeout=90s", "--transport=tcp"});
   REQUIRE(options.ok());
   CHECK(options->resumePath == "p");
   CHECK(options->resumesOutFirst);
   CHECK(options->joinTimeoutMs == 90000);
+  CHECK(options->transport == TrainerOptions::Transport::Tcp);
   // Without a checkpoint in --out, --init.
   CHECK(
       parse({"--data=d", "--steps=7", "--resume", "--out=o", "--init=w"}).ok());

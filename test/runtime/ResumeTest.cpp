@@ -227,6 +227,7 @@ TEST_CASE(
                                         "rank",
                                         "world",
                                         "leader",
+                                        "transport",
                                         "comm-timeout",
                                         "join-timeout",
                                         "sync-launches",

@@ -44,6 +44,7 @@ public:
     wires_.barrier.arrive_and_wait();
     return status;
   }
+  std::string transport() const override { return "threads"; }
   void abort() override {}
 
 private:

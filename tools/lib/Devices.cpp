@@ -14,7 +14,7 @@
 #include "backends/cuda/library/PlanCache.h"
 #include "runtime/collective/SpanningGroup.h"
 #ifdef SINTER_GLOO
-#include "backends/cpu/library/GlooExchange.h"
+#include "backends/cpu/library/JobExchange.h"
 #endif
 #ifdef SINTER_SIMULATED
 #include "backends/sim/device/SimDevice.h"
@@ -77,7 +77,7 @@ joinGroup(const sinter_rank &rank) {
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   rt::MakeExchange makeExchange;
 #ifdef SINTER_GLOO
-  makeExchange = cpu::makeGlooExchange;
+  makeExchange = cpu::makeJobExchange;
 #endif
   cpu::registerCpuDevice(registry, makeExchange);
   cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup},

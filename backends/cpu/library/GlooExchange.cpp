@@ -76,15 +76,22 @@ using Mesh = std::shared_ptr<gloo::rendezvous::Context>;
 /// is being written, it takes the processor from the thread that writes.
 using Meshes = std::array<Mesh, 2>;
 
-class GlooExchange final : public Exchange {
+class MeshExchange final : public cpu::GlooExchange {
 public:
-  GlooExchange(std::shared_ptr<gloo::transport::Device> device, Meshes meshes)
+  MeshExchange(std::shared_ptr<gloo::transport::Device> device, Meshes meshes)
       : device_(std::move(device)), meshes_(std::move(meshes)),
         rank_(meshes_[0]->rank), size_(meshes_[0]->size) {}
 
   Status exchange(std::span<const std::span<const uint8_t>> from,
                   std::span<const std::span<uint8_t>> to) override {
+    return exchangeWhile(from, to, [] { return Status(); });
+  }
+
+  Status exchangeWhile(std::span<const std::span<const uint8_t>> from,
+                       std::span<const std::span<uint8_t>> to,
+                       const std::function<Status()> &meanwhile) override {
     Buffers sent, received;
+    Status other;
     Status status = run([&] {
       for (int p = 0; p < size_; ++p) {
         if (p == rank_)
@@ -103,6 +110,7 @@ public:
                 from[index].size())
               .send(p, slot);
       }
+      other = meanwhile();
       bool isDone = true;
       for (auto &buffer : received)
         isDone &= buffer->waitRecv(noTimeout);
@@ -112,8 +120,10 @@ public:
     });
     std::lock_guard lock(mutex_);
     inUse_.clear();
-    return status;
+    return other.ok() ? status : other;
   }
+
+  std::string transport() const override { return "TCP"; }
 
   void abort() override {
     std::lock_guard lock(mutex_);
@@ -172,8 +182,8 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Exchange>>
-sinter::cpu::makeGlooExchange(Meeting &meeting) {
+Result<std::unique_ptr<cpu::GlooExchange>>
+sinter::cpu::joinGloo(Meeting &meeting) {
   BlockSignals blocked; // of Gloo's thread
   try {
     gloo::transport::tcp::attr attributes;
@@ -187,8 +197,8 @@ sinter::cpu::makeGlooExchange(Meeting &meeting) {
       MeetingStore store(meeting, "gloo/" + std::to_string(i) + "/");
       meshes[i]->connectFullMesh(store, device);
     }
-    return std::unique_ptr<Exchange>(
-        std::make_unique<GlooExchange>(std::move(device), std::move(meshes)));
+    return std::unique_ptr<cpu::GlooExchange>(
+        std::make_unique<MeshExchange>(std::move(device), std::move(meshes)));
   } catch (const MeetingEnded &error) {
     return error.status;
   } catch (const std::exception &error) {

@@ -13,10 +13,19 @@
 
 namespace sinter::cpu {
 
+class GlooExchange : public rt::Exchange {
+public:
+  /// The same; calls `meanwhile` while the bytes travel. Returns the first
+  /// error.
+  virtual rt::Status
+  exchangeWhile(std::span<const std::span<const uint8_t>> from,
+                std::span<const std::span<uint8_t>> to,
+                const std::function<rt::Status()> &meanwhile) = 0;
+};
+
 /// Waits for the other processes of the meeting, each of which calls this.
 /// `meeting` may end before the result.
-rt::Result<std::unique_ptr<rt::Exchange>>
-makeGlooExchange(rt::Meeting &meeting);
+rt::Result<std::unique_ptr<GlooExchange>> joinGloo(rt::Meeting &meeting);
 
 } // namespace sinter::cpu
 
