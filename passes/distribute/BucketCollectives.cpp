@@ -3,10 +3,14 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Merges collectives of one kind into ones with several operands, about as
-// large as the option says; each is one message. The level of a collective is
-// the number of collectives on the longest path that leads to it. Merging is
-// legal within a level, since none there depends on another. The plan phase
-// decides when a message is sent and where it is waited for.
+// large as the options say; each is one message. Messages are filled from the
+// last collective on. The last one is small, since nothing is left to compute
+// while it travels. The first one is what remains, so it may leave early.
+//
+// The level of a collective is the number of collectives on the longest path
+// that leads to it. Merging is legal within a level, since none there depends
+// on another. The plan phase decides when a message is sent and where it is
+// waited for.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -27,10 +31,7 @@ namespace sinter::passes {
 
 namespace {
 
-struct Bucket {
-  SmallVector<ir::CollectiveOpInterface> members;
-  int64_t bytes = 0;
-};
+using Members = SmallVector<ir::CollectiveOpInterface>;
 
 class BucketCollectives
     : public impl::BucketCollectivesBase<BucketCollectives> {
@@ -44,9 +45,8 @@ public:
     // operands are computed.
     using Kind =
         std::tuple<unsigned, StringRef, ir::MeshAxis, uint64_t, std::string>;
-    std::map<Kind, std::vector<Bucket>> buckets;
-    SmallVector<ir::CollectiveOpInterface> ops(
-        body.getOps<ir::CollectiveOpInterface>());
+    std::map<Kind, Members> kinds;
+    Members ops(body.getOps<ir::CollectiveOpInterface>());
     llvm::stable_sort(ops, [&](Operation *a, Operation *b) {
       return knownAt(a) < knownAt(b);
     });
@@ -56,24 +56,22 @@ public:
       std::string type;
       llvm::raw_string_ostream(type)
           << getElementTypeOrSelf(op.getInputs()[0].getType());
-      auto &list = buckets[{levels[op], op->getName().getStringRef(),
-                            op.getAxis(), op.getReplicas(), type}];
-      if (list.empty() || list.back().bytes >= bucketBytes)
-        list.emplace_back();
-      list.back().members.push_back(op);
-      for (auto [input, output] :
-           llvm::zip_equal(op.getInputs(), op.getOutputs()))
-        list.back().bytes += std::max(bytesOf(input), bytesOf(output));
+      kinds[{levels[op], op->getName().getStringRef(), op.getAxis(),
+             op.getReplicas(), type}]
+          .push_back(op);
     }
     int64_t messages = 0;
-    for (auto &[kind, list] : buckets)
-      for (Bucket &bucket : list) {
-        join(bucket);
-        ++messages;
+    for (auto &[kind, members] : kinds)
+      for (ArrayRef<ir::CollectiveOpInterface> rest = members; !rest.empty();
+           ++messages) {
+        const size_t first = lastMessage(
+            rest, rest.size() == members.size() ? lastBytes : bucketBytes);
+        join(rest.drop_front(first));
+        rest = rest.take_front(first);
       }
     if (messages == 0)
       return;
-    // Users of the first results of a bucket may come before its last operand.
+    // Users of the first results of a message may come before its last operand.
     sortTopologically(&body);
     ir::remark("bucket-collectives", "bucketed", getOperation().getLoc(),
                Twine(ops.size()) + " collectives in " + Twine(messages) +
@@ -87,9 +85,25 @@ private:
       return getElementTypeOrSelf(value.getType());
     }));
   }
+  static int64_t bytesOf(ir::CollectiveOpInterface op) {
+    int64_t bytes = 0;
+    for (auto [input, output] :
+         llvm::zip_equal(op.getInputs(), op.getOutputs()))
+      bytes += std::max(bytesOf(input), bytesOf(output));
+    return bytes;
+  }
   static int64_t bytesOf(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     return type.getNumElements() * ir::elementSizeBytes(type.getElementType());
+  }
+
+  /// Where the last message of `bytes` begins, or of more by one collective.
+  static size_t lastMessage(ArrayRef<ir::CollectiveOpInterface> members,
+                            int64_t bytes) {
+    size_t first = members.size();
+    while (first > 0 && bytes > 0)
+      bytes -= bytesOf(members[--first]);
+    return first;
   }
 
   /// Computes positions and levels, from the first op on.
@@ -120,14 +134,14 @@ private:
   }
 
   /// Pattern: all_reduce(a), all_reduce(b) -> all_reduce(a, b)
-  void join(Bucket &bucket) {
-    if (bucket.members.size() < 2)
+  void join(ArrayRef<ir::CollectiveOpInterface> members) {
+    if (members.size() < 2)
       return;
     SmallVector<Value> inputs;
     SmallVector<Type> types;
     SmallVector<Location> locations;
-    Operation *last = bucket.members.front();
-    for (ir::CollectiveOpInterface member : bucket.members) {
+    Operation *last = members.front();
+    for (ir::CollectiveOpInterface member : members) {
       llvm::append_range(inputs, member.getInputs());
       llvm::append_range(types, member->getResultTypes());
       locations.push_back(member.getLoc());
@@ -139,7 +153,7 @@ private:
         FusedLoc::get(builder.getContext(), locations),
         last->getName().getIdentifier(), inputs, types, last->getAttrs());
     unsigned next = 0;
-    for (ir::CollectiveOpInterface member : bucket.members) {
+    for (ir::CollectiveOpInterface member : members) {
       member->replaceAllUsesWith(
           joined->getResults().slice(next, member->getNumResults()));
       next += member->getNumResults();

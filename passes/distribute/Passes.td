@@ -12,13 +12,17 @@ def BucketCollectives : Pass<"sinter-bucket-collectives", "::mlir::func::FuncOp"
   let summary = "Merge collectives that do not depend on each other into messages of a given size";
   let description = [{
     Messages are filled in the order in which the operands are computed, so that a message can be sent
-    while the backward pass is still running. A collective that depends on the result of another one
+    while the backward pass is still running. They are filled from the last collective on: the last message has
+    `last-bytes` or more, since nothing hides the time that it takes, the others `bucket-bytes` or more, and the
+    first one what is left. A collective that depends on the result of another one
     goes into a later message. A message is of one op (`all_reduce`, `reduce_scatter` or `all_gather`), and has
     one element type.
   }];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20",
            "no further collective is added to a message of this many bytes">,
+    Option<"lastBytes", "last-bytes", "int64_t", "1 << 20",
+           "the same, for the last message of a kind">,
   ];
 }
 

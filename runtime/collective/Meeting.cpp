@@ -129,6 +129,18 @@ Status Meeting::send(const Message &message) {
   return wire_.send(message);
 }
 
+/// Sends, from another thread than the one that listens. That one learns why
+/// nothing can be sent.
+Status Meeting::tell(const Message &message) {
+  const Status sent = send(message);
+  if (sent.ok())
+    return {};
+  constexpr int64_t soonMs = 1000;
+  const Status end = awaitEnd(soonMs);
+  return end.ok() ? lost(leaderText() + " does not answer: " + sent.message())
+                  : end;
+}
+
 //===----------------------------------------------------------------------===//
 // The thread that listens
 //===----------------------------------------------------------------------===//
@@ -253,12 +265,12 @@ std::string Meeting::keyOf(const std::string &name) const {
 Status Meeting::put(const std::string &name, std::string bytes,
                     uint32_t readers) {
   SINTER_RETURN_IF_ERROR(status());
-  return send({MessageKind::Put, readers, keyOf(name), std::move(bytes)});
+  return tell({MessageKind::Put, readers, keyOf(name), std::move(bytes)});
 }
 
 Result<std::string> Meeting::get(const std::string &title) {
   const std::string name = keyOf(title);
-  Status asked = send({MessageKind::Get, 0, name, ""});
+  const Status asked = tell({MessageKind::Get, 0, name, ""});
   std::unique_lock lock(mutex_);
   if (!asked.ok() && ended_.ok())
     return asked;
@@ -340,7 +352,7 @@ void Meeting::fail(const std::string &why) {
 
 Status Meeting::allow(const Permission &permission) {
   SINTER_RETURN_IF_ERROR(status());
-  return send({MessageKind::Allow, permission.step, "",
+  return tell({MessageKind::Allow, permission.step, "",
                std::string(1, static_cast<char>(permission.order))});
 }
 
@@ -386,7 +398,7 @@ void Meeting::answerWith(std::function<std::string()> answer) {
 Result<std::vector<std::string>> Meeting::askAll() {
   const std::string name = "answers " + std::to_string(++questions_);
   SINTER_RETURN_IF_ERROR(status());
-  SINTER_RETURN_IF_ERROR(send({MessageKind::Question, 0, keyOf(name), ""}));
+  SINTER_RETURN_IF_ERROR(tell({MessageKind::Question, 0, keyOf(name), ""}));
   std::vector<std::string> answers;
   for (uint32_t i = 1; i < world(); ++i) {
     Result<std::string> answer = get(name + "/" + std::to_string(i));
@@ -399,5 +411,5 @@ Result<std::vector<std::string>> Meeting::askAll() {
 
 Status Meeting::tellSaved(int64_t step) {
   savedStep_ = step;
-  return send({MessageKind::Saved, step, "", ""});
+  return tell({MessageKind::Saved, step, "", ""});
 }

@@ -152,6 +152,7 @@ private:
   void accept(Message message);
   void endWith(Status why);
   Status send(const Message &message);
+  Status tell(const Message &message);
   std::string keyOf(const std::string &name) const;
 
   const Ranks ranks_;

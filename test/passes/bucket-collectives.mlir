@@ -1,6 +1,6 @@
-// RUN: sinter-opt %s --sinter-bucket-collectives=bucket-bytes=64 | FileCheck %s
+// RUN: sinter-opt %s --sinter-bucket-collectives="bucket-bytes=64 last-bytes=32" | FileCheck %s
 
-// In the order in which operands are known; a full bucket is followed by a new one.
+// In the order in which operands are known; a full message is preceded by another one.
 // CHECK-LABEL: @by_size
 func.func @by_size(%a : tensor<4xf32>, %b : tensor<16xf32>, %c : tensor<4xf32>) -> (tensor<4xf32>, tensor<16xf32>, tensor<4xf32>) {
   // CHECK-NEXT: %[[B:.*]] = sinter.exp %arg1
@@ -16,6 +16,19 @@ func.func @by_size(%a : tensor<4xf32>, %b : tensor<16xf32>, %c : tensor<4xf32>) 
   %4 = sinter.all_reduce %0 over data of 2 : tensor<16xf32>
   %5 = sinter.all_reduce %1 over data of 2 : tensor<4xf32>
   return %3, %4, %5 : tensor<4xf32>, tensor<16xf32>, tensor<4xf32>
+}
+
+// From the last one on: the last message has 32 bytes or more, the others 64, the first what is left.
+// CHECK-LABEL: @from_the_last
+func.func @from_the_last(%a : tensor<4xf32>, %b : tensor<4xf32>, %c : tensor<12xf32>, %d : tensor<8xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<12xf32>, tensor<8xf32>) {
+  // CHECK: sinter.all_reduce %arg0 over data of 2
+  // CHECK-NEXT: sinter.all_reduce %arg1, %arg2 over data of 2
+  // CHECK-NEXT: sinter.all_reduce %arg3 over data of 2
+  %0 = sinter.all_reduce %a over data of 2 : tensor<4xf32>
+  %1 = sinter.all_reduce %b over data of 2 : tensor<4xf32>
+  %2 = sinter.all_reduce %c over data of 2 : tensor<12xf32>
+  %3 = sinter.all_reduce %d over data of 2 : tensor<8xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<12xf32>, tensor<8xf32>
 }
 
 // One that needs another one's result is a message of its own.

@@ -283,6 +283,34 @@ TEST_CASE("meeting: why a process ends is heard before that it cannot be sent "
   }
 }
 
+TEST_CASE("meeting: a leader that is gone is lost, whoever notices it first",
+          "[meeting]") {
+  for (int round = 0; round < 50; ++round) {
+    auto listener = Listener::open("127.0.0.1", 0);
+    REQUIRE(listener.ok());
+    std::thread leader([&] {
+      std::optional<Wire> wire;
+      while (!wire)
+        wire = listener->accept();
+      REQUIRE(wire->receive(10000).ok());
+      REQUIRE(wire->send({MessageKind::Joined, 0, "", ""}).ok());
+    });
+    Ranks ranks;
+    ranks.rank = 1;
+    ranks.world = 2;
+    ranks.leaderHost = "127.0.0.1";
+    ranks.leaderPort = listener->port();
+    auto meeting = Meeting::join(ranks, {});
+    leader.join();
+    REQUIRE(meeting.ok());
+    Status status;
+    for (int i = 0; status.ok(); ++i)
+      status = (*meeting)->put("a" + std::to_string(i), "b");
+    CHECK(status.code() == SINTER_INTERRUPTED);
+    CHECK(status.message().find("has ended") != std::string::npos);
+  }
+}
+
 TEST_CASE("meeting: who does not come is named", "[meeting]") {
   Meeting::Options options;
   options.joinTimeoutMs = 2000;

@@ -210,6 +210,7 @@ public:
     }
     return {};
   }
+  std::string transport() const override { return "sockets"; }
   void abort() override {}
 
 private:
