@@ -16,21 +16,29 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sinter::rt {
 
 class Meeting;
+
+/// Bytes in several places, in this order.
+using Pieces = std::vector<std::span<uint8_t>>;
 
 class Exchange {
 public:
   virtual ~Exchange() = default;
 
   /// Sends from[p] to each other process p and fills to[p] with what p sends.
-  /// Returns when both are done. Empty ranges are not sent. All processes make
-  /// the same calls in the same order, each on one thread at a time, and the
-  /// lengths agree. The ranges of this process itself are not used.
-  virtual Status exchange(std::span<const std::span<const uint8_t>> from,
-                          std::span<const std::span<uint8_t>> to) = 0;
+  /// Returns when both are done. Nothing is written to `from`. All processes
+  /// make the same calls in the same order, each on one thread at a time, and
+  /// the lengths agree; pieces need not. Those of this process itself are not
+  /// used.
+  virtual Status exchange(std::span<const Pieces> from,
+                          std::span<const Pieces> to) = 0;
+
+  /// Whether many pieces are as good as one.
+  virtual bool takesPieces() const = 0;
 
   /// What carries the bytes, in words.
   virtual std::string transport() const = 0;

@@ -207,38 +207,43 @@ ByteRing &HostExchange::ring(size_t sender, size_t receiver) const {
 /// Copies in pieces of at most this, so that the other side begins early.
 constexpr size_t mostAtOnce = 64 << 10;
 
-size_t HostExchange::push(size_t receiver,
-                          std::span<const uint8_t> bytes) const {
+bool HostExchange::push(size_t receiver, PiecesLeft &left) const {
   ByteRing &to = ring(own_, receiver);
   const uint64_t written = to.written.load(std::memory_order_relaxed);
   const uint64_t room =
       ringBytes_ - (written - to.read.load(std::memory_order_acquire));
-  const size_t count = std::min({bytes.size(), size_t(room), mostAtOnce});
-  if (!count)
-    return 0;
-  const size_t at = written & (ringBytes_ - 1),
-               untilEnd = std::min(count, ringBytes_ - at);
-  std::memcpy(bytesOf(to) + at, bytes.data(), untilEnd);
-  std::memcpy(bytesOf(to), bytes.data() + untilEnd, count - untilEnd);
-  to.written.store(written + count, std::memory_order_release);
+  const uint64_t end = written + std::min<uint64_t>(room, mostAtOnce);
+  uint64_t at = written;
+  while (at < end && !left.isEmpty()) {
+    const size_t place = at & (ringBytes_ - 1);
+    const auto bytes = left.take(std::min(end - at, ringBytes_ - place));
+    std::memcpy(bytesOf(to) + place, bytes.data(), bytes.size());
+    at += bytes.size();
+  }
+  if (at == written)
+    return false;
+  to.written.store(at, std::memory_order_release);
   wake(receiver);
-  return count;
+  return true;
 }
 
-size_t HostExchange::pull(size_t sender, std::span<uint8_t> bytes) const {
+bool HostExchange::pull(size_t sender, PiecesLeft &left) const {
   ByteRing &from = ring(sender, own_);
   const uint64_t read = from.read.load(std::memory_order_relaxed);
   const uint64_t there = from.written.load(std::memory_order_acquire) - read;
-  const size_t count = std::min({bytes.size(), size_t(there), mostAtOnce});
-  if (!count)
-    return 0;
-  const size_t at = read & (ringBytes_ - 1),
-               untilEnd = std::min(count, ringBytes_ - at);
-  std::memcpy(bytes.data(), bytesOf(from) + at, untilEnd);
-  std::memcpy(bytes.data() + untilEnd, bytesOf(from), count - untilEnd);
-  from.read.store(read + count, std::memory_order_release);
+  const uint64_t end = read + std::min<uint64_t>(there, mostAtOnce);
+  uint64_t at = read;
+  while (at < end && !left.isEmpty()) {
+    const size_t place = at & (ringBytes_ - 1);
+    const auto bytes = left.take(std::min(end - at, ringBytes_ - place));
+    std::memcpy(bytes.data(), bytesOf(from) + place, bytes.size());
+    at += bytes.size();
+  }
+  if (at == read)
+    return false;
+  from.read.store(at, std::memory_order_release);
   wake(sender);
-  return count;
+  return true;
 }
 
 // A futex whose waiters may be other processes. Either sleep() sees that the
@@ -264,17 +269,16 @@ void HostExchange::sleep(uint32_t count) const {
   bell.isAsleep.store(0);
 }
 
-Status HostExchange::exchange(std::span<const std::span<const uint8_t>> from,
-                              std::span<const std::span<uint8_t>> to) {
+Status HostExchange::exchange(std::span<const Pieces> from,
+                              std::span<const Pieces> to) {
   const size_t all = ranks_.size();
   if (all == 0)
     return {};
-  std::vector<std::span<const uint8_t>> unsent(all);
-  std::vector<std::span<uint8_t>> missing(all);
+  std::vector<PiecesLeft> unsent(all), missing(all);
   for (size_t p = 0; p < all; ++p)
     if (p != own_) {
-      unsent[p] = from[ranks_[p]];
-      missing[p] = to[ranks_[p]];
+      unsent[p] = PiecesLeft(from[ranks_[p]]);
+      missing[p] = PiecesLeft(to[ranks_[p]]);
     }
   while (true) {
     // Before looking what is there: what changes later rings again.
@@ -284,13 +288,12 @@ Status HostExchange::exchange(std::span<const std::span<const uint8_t>> from,
     for (size_t i = 1; i < all; ++i) {
       const size_t p = (own_ + i) % all;
       const bool hasLeft = doorbell(p).hasLeft.load();
-      const size_t pushed = push(p, unsent[p]), pulled = pull(p, missing[p]);
-      unsent[p] = unsent[p].subspan(pushed);
-      missing[p] = missing[p].subspan(pulled);
-      const bool isPart = !unsent[p].empty() || !missing[p].empty();
+      const bool hasPushed = push(p, unsent[p]),
+                 hasPulled = pull(p, missing[p]);
+      const bool isPart = !unsent[p].isEmpty() || !missing[p].isEmpty();
       isDone &= !isPart;
-      isAlone |= isPart && hasLeft && !pulled;
-      hasMoved |= pushed || pulled;
+      isAlone |= isPart && hasLeft && !hasPulled;
+      hasMoved |= hasPushed || hasPulled;
     }
     if (isAborted_ || isAlone)
       return leftGroup("a process");

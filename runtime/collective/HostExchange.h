@@ -13,6 +13,7 @@
 
 #include "runtime/collective/Exchange.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <vector>
@@ -58,6 +59,34 @@ struct Doorbell {
   std::atomic<uint32_t> hasLeft; // the process exchanges nothing any more
 };
 
+/// What is still to be copied of some pieces.
+class PiecesLeft {
+public:
+  PiecesLeft() = default;
+  explicit PiecesLeft(const Pieces &pieces) : rest_(pieces) { skipEmpty(); }
+
+  bool isEmpty() const { return rest_.empty(); }
+  /// The next bytes, `most` of them at most; at least one unless isEmpty().
+  std::span<uint8_t> take(size_t most) {
+    const auto bytes = rest_[0].subspan(done_);
+    const size_t count = std::min(most, bytes.size());
+    done_ += count;
+    skipEmpty();
+    return bytes.first(count);
+  }
+
+private:
+  void skipEmpty() {
+    while (!rest_.empty() && rest_[0].size() == done_) {
+      rest_ = rest_.subspan(1);
+      done_ = 0;
+    }
+  }
+
+  std::span<const std::span<uint8_t>> rest_;
+  size_t done_ = 0; // of the first
+};
+
 class HostExchange final : public Exchange {
 public:
   /// Finds the processes of the meeting that can share memory with this one:
@@ -72,8 +101,9 @@ public:
   size_t numReached() const { return ranks_.empty() ? 0 : ranks_.size() - 1; }
 
   /// Exchanges with those that it reaches, and ignores the ranges of others.
-  Status exchange(std::span<const std::span<const uint8_t>> from,
-                  std::span<const std::span<uint8_t>> to) override;
+  Status exchange(std::span<const Pieces> from,
+                  std::span<const Pieces> to) override;
+  bool takesPieces() const override { return true; }
   std::string transport() const override { return "shared memory"; }
   void abort() override;
 
@@ -89,10 +119,10 @@ private:
   uint8_t *bytesOf(ByteRing &ring) const {
     return reinterpret_cast<uint8_t *>(&ring + 1);
   }
-  /// Copies what the ring has room for; how many bytes.
-  size_t push(size_t receiver, std::span<const uint8_t> bytes) const;
-  /// Copies what the ring has; how many bytes.
-  size_t pull(size_t sender, std::span<uint8_t> bytes) const;
+  /// Copies what the ring has room for; whether that is anything.
+  bool push(size_t receiver, PiecesLeft &left) const;
+  /// Copies what the ring has; whether that is anything.
+  bool pull(size_t sender, PiecesLeft &left) const;
   void wake(size_t index) const;
   /// Until someone has rung since `count` was read.
   void sleep(uint32_t count) const;

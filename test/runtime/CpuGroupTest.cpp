@@ -30,7 +30,8 @@ Status onProcesses(Layout layout, const Body &body) {
       [&](uint32_t number) -> MakeExchange {
         return [&, number](Meeting &) {
           return Result<std::unique_ptr<Exchange>>(
-              std::make_unique<test::ThreadExchange>(wires, number));
+              std::make_unique<test::ThreadExchange>(wires, number,
+                                                     /*takesPieces=*/true));
         };
       },
       body);

@@ -62,16 +62,24 @@ size_t sizeOf(uint32_t sender, uint32_t receiver, int call) {
                std::size(sizes)];
 }
 
+/// `bytes` in pieces of `most` bytes at most, and an empty one.
+Pieces cut(std::vector<uint8_t> &bytes, size_t most) {
+  Pieces pieces = {{}};
+  for (size_t at = 0; at < bytes.size(); at += most)
+    pieces.push_back(
+        std::span(bytes).subspan(at, std::min(most, bytes.size() - at)));
+  return pieces;
+}
+
 Status exchangeAll(uint32_t rank, uint32_t world, HostExchange &exchange) {
   for (int call = 0; call < 24; ++call) {
     std::vector<std::vector<uint8_t>> sent(world), received(world);
-    std::vector<std::span<const uint8_t>> from(world);
-    std::vector<std::span<uint8_t>> to(world);
+    std::vector<Pieces> from, to;
     for (uint32_t p = 0; p < world; ++p) {
       sent[p] = message(rank, p, call, sizeOf(rank, p, call));
       received[p].resize(sizeOf(p, rank, call));
-      from[p] = sent[p];
-      to[p] = received[p];
+      from.push_back(cut(sent[p], 1000 + 50000 * p));
+      to.push_back(cut(received[p], 777777));
     }
     SINTER_RETURN_IF_ERROR(exchange.exchange(from, to));
     for (uint32_t p = 0; p < world; ++p)
@@ -87,11 +95,10 @@ Status exchangeAll(uint32_t rank, uint32_t world, HostExchange &exchange) {
 Status exchangeByte(uint32_t world, HostExchange &exchange) {
   uint8_t sent = 1;
   std::vector<uint8_t> received(world);
-  std::vector<std::span<const uint8_t>> from(
-      world, std::span<const uint8_t>(&sent, 1));
-  std::vector<std::span<uint8_t>> to;
+  const std::vector<Pieces> from(world, Pieces{{&sent, 1}});
+  std::vector<Pieces> to;
   for (uint8_t &byte : received)
-    to.emplace_back(&byte, 1);
+    to.push_back({{&byte, 1}});
   return exchange.exchange(from, to);
 }
 

@@ -25,7 +25,7 @@ namespace {
 /// Runs the collective on `processes` with `count` replicas each; returns how
 /// many bytes all have sent, or nothing for a dtype that cannot be summed.
 std::optional<uint64_t> run(CollectiveArrays &arrays, uint32_t processes,
-                            uint32_t count) {
+                            uint32_t count, bool takesPieces = false) {
   test::Wires wires(processes);
   std::vector<Status> results(processes);
   std::vector<int> isSummed(processes, true);
@@ -33,7 +33,8 @@ std::optional<uint64_t> run(CollectiveArrays &arrays, uint32_t processes,
   for (uint32_t p = 0; p < processes; ++p)
     threads.emplace_back([&, p] {
       rt::SpanningGroup group;
-      group.exchange = std::make_shared<test::ThreadExchange>(wires, p);
+      group.exchange =
+          std::make_shared<test::ThreadExchange>(wires, p, takesPieces);
       group.first = p * count;
       group.count = count;
       group.process = p;
@@ -91,9 +92,11 @@ TEST_CASE("spanning sum: the bits of one process", "[spanning-sum]") {
             {0, 1000, 0, 7},
             {63, 64, 65, 1, uint64_t(op == SINTER_ALL_REDUCE ? 20000 : 2000)}};
         for (const std::vector<uint64_t> &elements : lists) {
-          CollectiveArrays arrays(op, dtype, processes * count, elements);
-          REQUIRE(run(arrays, processes, count));
-          REQUIRE(arrays.areDone());
+          for (bool takesPieces : {false, true}) {
+            CollectiveArrays arrays(op, dtype, processes * count, elements);
+            REQUIRE(run(arrays, processes, count, takesPieces));
+            REQUIRE(arrays.areDone());
+          }
         }
       }
 }
@@ -103,12 +106,14 @@ TEST_CASE("spanning sum: what cannot be summed can be gathered",
   for (uint32_t dtype : {SINTER_BOOL, SINTER_U16})
     for (uint32_t count : {1u, 2u, 3u}) {
       CAPTURE(dtype, count);
-      CollectiveArrays gathered(SINTER_ALL_GATHER, dtype, 2 * count, {5, 70});
-      REQUIRE(run(gathered, 2, count));
-      CHECK(gathered.areDone());
-      for (uint32_t op : {SINTER_ALL_REDUCE, SINTER_REDUCE_SCATTER}) {
-        CollectiveArrays summed(op, dtype, 2 * count, {5, 70});
-        CHECK(!run(summed, 2, count));
+      for (bool takesPieces : {false, true}) {
+        CollectiveArrays gathered(SINTER_ALL_GATHER, dtype, 2 * count, {5, 70});
+        REQUIRE(run(gathered, 2, count, takesPieces));
+        CHECK(gathered.areDone());
+        for (uint32_t op : {SINTER_ALL_REDUCE, SINTER_REDUCE_SCATTER}) {
+          CollectiveArrays summed(op, dtype, 2 * count, {5, 70});
+          CHECK(!run(summed, 2, count, takesPieces));
+        }
       }
     }
 }
@@ -124,9 +129,11 @@ TEST_CASE("spanning sum: as many bytes as a ring would move",
                          {100 * replicas, 7 * replicas}),
         scattered(SINTER_REDUCE_SCATTER, SINTER_F32, replicas, {100, 7}),
         gathered(SINTER_ALL_GATHER, SINTER_F32, replicas, {100, 7});
-    CHECK(run(all, processes, count) == 2 * round);
-    CHECK(run(scattered, processes, count) == round);
-    CHECK(run(gathered, processes, count) == round);
+    for (bool takesPieces : {false, true}) {
+      CHECK(run(all, processes, count, takesPieces) == 2 * round);
+      CHECK(run(scattered, processes, count, takesPieces) == round);
+      CHECK(run(gathered, processes, count, takesPieces) == round);
+    }
   }
 }
 

@@ -24,9 +24,16 @@ namespace sinter::plain {
 
 /// The steps of a message, in the order of the functions. All threads wait for
 /// each other between them. Steps that an operation does not have do nothing.
+///
+/// A process with one replica exchanges pieces of the arrays themselves if the
+/// Exchange takes pieces. Else what is sent, and the results, are gathered in a
+/// buffer.
 class SpanningSum {
 public:
-  explicit SpanningSum(rt::SpanningGroup group) : group_(std::move(group)) {}
+  explicit SpanningSum(rt::SpanningGroup group)
+      : group_(std::move(group)),
+        isDirect_(group_.count == 1 && group_.exchange->takesPieces()),
+        from_(group_.processes), to_(group_.processes) {}
 
   const rt::SpanningGroup &group() const { return group_; }
 
@@ -55,6 +62,8 @@ public:
   /// Copies what this process sends: part `part` of `parts`. Any thread.
   /// False for a dtype that cannot be summed.
   bool stage(uint32_t part, uint32_t parts) {
+    if (isDirect_)
+      return true;
     if (!hasSums()) {
       stageParts(part, parts);
       return true;
@@ -84,26 +93,29 @@ public:
   rt::Status exchangeParts() {
     if (!hasSums())
       return {};
-    std::vector<std::span<const uint8_t>> from(group_.processes);
-    std::vector<std::span<uint8_t>> to(group_.processes);
-    const uint64_t mine =
-        copies_ * share(group_.process).size() * elementBytes_;
+    const uint64_t mine = copies_ * share(group_.process).size();
     for (uint32_t p = 0; p < group_.processes; ++p) {
+      from_[p].clear();
+      to_[p].clear();
       if (p == group_.process)
         continue;
-      const Range range = share(p);
-      from[p] = {resultAt(p, range.begin),
-                 copies_ * range.size() * elementBytes_};
-      to[p] = {receivedFrom(p), mine};
+      add(to_[p], receivedFrom(p), mine);
+      if (!isDirect_)
+        add(from_[p], resultAt(p, share(p).begin), copies_ * share(p).size());
     }
-    return group_.exchange->exchange(from, to);
+    if (isDirect_)
+      for (const Piece &piece : pieces_)
+        add(from_[piece.process], sourceOf(piece), piece.count);
+    return group_.exchange->exchange(from_, to_);
   }
 
   /// Sums part `part` of `parts` of this process's share, in the place of its
-  /// first copy. Any thread.
+  /// first copy, or where the result belongs. Any thread.
   bool sum(uint32_t part, uint32_t parts) {
     if (!hasSums())
       return true;
+    if (isDirect_)
+      return sumPieces();
     const Range mine = share(group_.process);
     const uint64_t bytes = mine.size() * elementBytes_;
     std::vector<const void *> from;
@@ -122,22 +134,28 @@ public:
   rt::Status exchangeResults() {
     if (what_.op == SINTER_REDUCE_SCATTER)
       return {};
-    std::vector<std::span<const uint8_t>> from(group_.processes);
-    std::vector<std::span<uint8_t>> to(group_.processes);
-    auto resultsOf = [&](uint32_t p) {
-      const Range range = share(p);
-      return std::span<uint8_t>(resultAt(p, range.begin),
-                                range.size() * elementBytes_);
-    };
-    for (uint32_t p = 0; p < group_.processes; ++p) {
-      from[p] = resultsOf(group_.process);
-      to[p] = resultsOf(p);
+    Pieces mine;
+    for (Pieces &pieces : to_)
+      pieces.clear();
+    if (isDirect_)
+      for (const Piece &piece : pieces_) {
+        add(to_[piece.process], targetOf(piece), piece.count);
+        if (piece.process == group_.process)
+          add(mine, hasSums() ? targetOf(piece) : sourceOf(piece), piece.count);
+      }
+    else {
+      for (uint32_t p = 0; p < group_.processes; ++p)
+        add(to_[p], resultAt(p, share(p).begin), share(p).size());
+      mine = to_[group_.process];
     }
-    return group_.exchange->exchange(from, to);
+    std::ranges::fill(from_, mine);
+    return group_.exchange->exchange(from_, to_);
   }
 
   /// Copies the results to the arrays of local replica `replica`. Any thread.
   void deliver(uint32_t replica) {
+    if (isDirect_)
+      return deliverOwnPart();
     void *const *to = buffers_[replica] + what_.elements.size();
     for (const Piece &piece : pieces_)
       if (what_.op != SINTER_REDUCE_SCATTER)
@@ -150,6 +168,8 @@ public:
   }
 
 private:
+  using Pieces = rt::Pieces;
+
   struct Range {
     uint64_t begin, end;
     uint64_t size() const { return end - begin; }
@@ -186,6 +206,44 @@ private:
     if (count) // else the addresses may be null
       std::memcpy(to, from, count * elementBytes_);
   }
+  void add(Pieces &pieces, uint8_t *at, uint64_t count) const {
+    if (count)
+      pieces.emplace_back(at, count * elementBytes_);
+  }
+
+  /// Where the only replica of this process has its value of a piece. Of what
+  /// is gathered, it has only the pieces of this process.
+  uint8_t *sourceOf(const Piece &piece) const {
+    return addressOf(buffers_[0][piece.array], hasSums() ? piece.offset : 0);
+  }
+  /// Where it gets the result. Of what is scattered, it gets only those.
+  uint8_t *targetOf(const Piece &piece) const {
+    return addressOf(buffers_[0][what_.elements.size() + piece.array],
+                     what_.op == SINTER_REDUCE_SCATTER ? 0 : piece.offset);
+  }
+  bool sumPieces() {
+    std::vector<const void *> from(group_.processes);
+    // All processes fail, also those without a share.
+    if (!sumReplicas(what_.dtype, from, {}, 0, 0))
+      return false;
+    for (const Piece &piece : pieces_) {
+      if (piece.process != group_.process)
+        continue;
+      const uint64_t at = piece.at - share(group_.process).begin;
+      for (uint32_t p = 0; p < group_.processes; ++p)
+        from[p] = p == group_.process ? sourceOf(piece)
+                                      : addressOf(receivedFrom(p), at);
+      sumReplicas(what_.dtype, from, {targetOf(piece)}, 0, piece.count);
+    }
+    return true;
+  }
+  /// Nobody sends this process what it has.
+  void deliverOwnPart() const {
+    for (const Piece &piece : pieces_)
+      if (!hasSums() && piece.process == group_.process)
+        copy(targetOf(piece), sourceOf(piece), piece.count);
+  }
+
   /// Elements of each replica's part of a piece, where replicas have parts.
   uint64_t partIn(const Piece &piece) const {
     return piece.count / group_.count;
@@ -248,6 +306,8 @@ private:
   }
 
   const rt::SpanningGroup group_;
+  const bool isDirect_;
+  std::vector<Pieces> from_, to_; // of an exchange, by process
   rt::Collective what_ = {};
   uint32_t elementBytes_ = 0;
   std::vector<void *const *> buffers_; // by local replica

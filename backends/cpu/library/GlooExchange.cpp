@@ -82,13 +82,12 @@ public:
       : device_(std::move(device)), meshes_(std::move(meshes)),
         rank_(meshes_[0]->rank), size_(meshes_[0]->size) {}
 
-  Status exchange(std::span<const std::span<const uint8_t>> from,
-                  std::span<const std::span<uint8_t>> to) override {
+  Status exchange(std::span<const Pieces> from,
+                  std::span<const Pieces> to) override {
     return exchangeWhile(from, to, [] { return Status(); });
   }
 
-  Status exchangeWhile(std::span<const std::span<const uint8_t>> from,
-                       std::span<const std::span<uint8_t>> to,
+  Status exchangeWhile(std::span<const Pieces> from, std::span<const Pieces> to,
                        const std::function<Status()> &meanwhile) override {
     Buffers sent, received;
     Status other;
@@ -97,18 +96,15 @@ public:
         if (p == rank_)
           continue;
         const auto index = static_cast<size_t>(p);
-        if (!to[index].empty())
-          begin(received, mesh(p, rank_), to[index].data(), to[index].size())
-              .recv(p, slot);
+        for (std::span<uint8_t> piece : to[index])
+          begin(received, mesh(p, rank_), piece).recv(p, slot);
       }
       // Each begins with its successor, so that not all send to one.
       for (int i = 1; i < size_; ++i) {
         const int p = (rank_ + i) % size_;
         const auto index = static_cast<size_t>(p);
-        if (!from[index].empty())
-          begin(sent, mesh(rank_, p), const_cast<uint8_t *>(from[index].data()),
-                from[index].size())
-              .send(p, slot);
+        for (std::span<uint8_t> piece : from[index])
+          begin(sent, mesh(rank_, p), piece).send(p, slot);
       }
       other = meanwhile();
       bool isDone = true;
@@ -123,6 +119,8 @@ public:
     return other.ok() ? status : other;
   }
 
+  /// Each is a message, which has to have the same length on both sides.
+  bool takesPieces() const override { return false; }
   std::string transport() const override { return "TCP"; }
 
   void abort() override {
@@ -147,8 +145,8 @@ private:
 
   gloo::transport::UnboundBuffer &begin(Buffers &buffers,
                                         gloo::rendezvous::Context &mesh,
-                                        void *data, size_t size) {
-    buffers.push_back(mesh.createUnboundBuffer(data, size));
+                                        std::span<uint8_t> piece) {
+    buffers.push_back(mesh.createUnboundBuffer(piece.data(), piece.size()));
     std::lock_guard lock(mutex_);
     // abort() has ended the waits on the buffers in use. A wait on a buffer
     // that is added after it would never end.

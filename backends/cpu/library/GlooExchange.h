@@ -18,8 +18,8 @@ public:
   /// The same; calls `meanwhile` while the bytes travel. Returns the first
   /// error.
   virtual rt::Status
-  exchangeWhile(std::span<const std::span<const uint8_t>> from,
-                std::span<const std::span<uint8_t>> to,
+  exchangeWhile(std::span<const rt::Pieces> from,
+                std::span<const rt::Pieces> to,
                 const std::function<rt::Status()> &meanwhile) = 0;
 };
 

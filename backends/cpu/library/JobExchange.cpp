@@ -23,14 +23,15 @@ public:
               std::unique_ptr<cpu::GlooExchange> others)
       : host_(std::move(host)), others_(std::move(others)) {}
 
-  Status exchange(std::span<const std::span<const uint8_t>> from,
-                  std::span<const std::span<uint8_t>> to) override {
+  Status exchange(std::span<const Pieces> from,
+                  std::span<const Pieces> to) override {
     const auto farFrom = withoutHost(from);
     const auto farTo = withoutHost(to);
     return others_->exchangeWhile(farFrom, farTo,
                                   [&] { return host_->exchange(from, to); });
   }
 
+  bool takesPieces() const override { return others_->takesPieces(); }
   std::string transport() const override {
     return host_->numReached()
                ? host_->transport() + " and " + others_->transport()
@@ -43,10 +44,9 @@ public:
   }
 
 private:
-  /// The ranges, without those of processes on this host.
-  template <typename Range>
-  std::vector<Range> withoutHost(std::span<const Range> ranges) const {
-    std::vector<Range> far(ranges.begin(), ranges.end());
+  /// Without the pieces of processes on this host.
+  std::vector<Pieces> withoutHost(std::span<const Pieces> all) const {
+    std::vector<Pieces> far(all.begin(), all.end());
     for (uint32_t rank = 0; rank < far.size(); ++rank)
       if (host_->reaches(rank))
         far[rank] = {};

@@ -195,21 +195,22 @@ std::string readAll(int end) {
 class SocketExchange final : public rt::Exchange {
 public:
   SocketExchange(int socket, uint32_t other) : socket_(socket), other_(other) {}
-  Status exchange(std::span<const std::span<const uint8_t>> from,
-                  std::span<const std::span<uint8_t>> to) override {
-    const auto sent = from[other_];
-    if (write(socket_, sent.data(), sent.size()) !=
-        static_cast<ssize_t>(sent.size()))
-      return Status::failed("cannot write");
-    std::span<uint8_t> rest = to[other_];
-    while (!rest.empty()) {
-      const ssize_t n = read(socket_, rest.data(), rest.size());
-      if (n <= 0)
-        return Status::failed("cannot read");
-      rest = rest.subspan(static_cast<size_t>(n));
-    }
+  Status exchange(std::span<const rt::Pieces> from,
+                  std::span<const rt::Pieces> to) override {
+    for (std::span<uint8_t> piece : from[other_])
+      if (write(socket_, piece.data(), piece.size()) !=
+          static_cast<ssize_t>(piece.size()))
+        return Status::failed("cannot write");
+    for (std::span<uint8_t> rest : to[other_])
+      while (!rest.empty()) {
+        const ssize_t n = read(socket_, rest.data(), rest.size());
+        if (n <= 0)
+          return Status::failed("cannot read");
+        rest = rest.subspan(static_cast<size_t>(n));
+      }
     return {};
   }
+  bool takesPieces() const override { return true; }
   std::string transport() const override { return "sockets"; }
   void abort() override {}
 
