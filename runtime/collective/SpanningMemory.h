@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The sizes of the buffers of plain::SpanningSum, which sums over processes on
-// the CPU. The plan prints them, and a limit on memory counts them.
+// What the buffers of plain::SpanningSum take at most, which sums over
+// processes on the CPU. The plan prints that, and a limit on memory counts it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_COLLECTIVE_SPANNINGMEMORY_H

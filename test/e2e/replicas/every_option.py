@@ -4,7 +4,8 @@ matters to replicas.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    every_option.py [--build=FOLDER] [--steps=N] [--targets=cpu,sim] [NETWORK...]
+    every_option.py [--build=FOLDER] [--steps=N] [--targets=cpu,sim] [--transport=auto|tcp]
+                    [NETWORK...]
 
 All processes of a row must end with the same bytes: losses, and the last checkpoint. Besides, the
 losses are compared with a program of one replica that has the whole batch: with
@@ -26,7 +27,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
-import processes
+from agreement import same
+from jobs import alone
 
 MODELS = os.path.join(HERE, "..", "..", "models")
 REPLICAS, BATCH = 8, 16
@@ -77,18 +79,19 @@ def lossesOf(log):
                 if "loss" in record and "step" in record]
 
 
-def row(bin_, folder, network, target, options, steps):
+def row(bin_, folder, network, target, options, steps, transport):
     many, one = os.path.join(folder, "many"), os.path.join(folder, "single")
     compile(bin_, network, many, target, REPLICAS, options)
-    run_ = ["--data=npz:" + os.path.join(MODELS, f"train-{network}-data.npz"), f"--steps={steps}"]
+    run_ = ["--data=npz:" + os.path.join(MODELS, f"train-{network}-data.npz"), f"--steps={steps}",
+            f"--transport={transport}"]
     if target == "cpu":
         run_.append("--threads=1")
     with contextlib.redirect_stdout(io.StringIO()):
-        processes.same(many, folder, "2,4,8", run_)
+        same(many, folder, "2,4,8", options=run_)
     whole = [option for option in options
              if not option.startswith("--shard=") and option != "--accumulate=2"]
     compile(bin_, network, one, target, 1, whole)
-    processes.alone(one, run_, os.path.join(folder, "whole"))
+    alone(one, run_, os.path.join(folder, "whole"))
     found, expected = (lossesOf(os.path.join(folder, name)) for name in ("alone.json",
                                                                          "whole.json"))
     if len(found) != steps or len(expected) != steps:
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "..", "build", "release"))
     parser.add_argument("--steps", type=int, default=48)
     parser.add_argument("--targets", default="cpu,sim")
+    parser.add_argument("--transport", default="auto")
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     options = parser.parse_args()
     rows = 0
@@ -116,7 +120,7 @@ def main():
             for one in OPTIONS:
                 folder = tempfile.mkdtemp()
                 row(os.path.join(options.build, "bin"), folder, network, target, one,
-                    options.steps)
+                    options.steps, options.transport)
                 shutil.rmtree(folder)
                 rows += 1
     print(f"{rows} rows")

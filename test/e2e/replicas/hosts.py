@@ -7,6 +7,7 @@ hosts.py --check: exits 0 if this machine lets us make namespaces (root, iproute
 """
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -38,13 +39,14 @@ def remove():
         subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL)
 
 
-def start(trainer, options, tokens=("", "")):
+def start(trainer, options, tokens=None, perHost=1):
     leader = next(iter(HOSTS.values()))
+    ranks = [host for host in HOSTS for _ in range(perHost)]
     return [subprocess.Popen(
-        ["ip", "netns", "exec", host, trainer, *options, f"--rank={rank}", "--world=2",
+        ["ip", "netns", "exec", host, trainer, *options, f"--rank={rank}", f"--world={len(ranks)}",
          f"--leader={leader}:29500"],
-        env=dict(os.environ, SINTER_TOKEN=tokens[rank]), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True) for rank, host in enumerate(HOSTS)]
+        env=dict(os.environ, SINTER_TOKEN=tokens[rank] if tokens else ""), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True) for rank, host in enumerate(ranks)]
 
 
 def expect(results, codes, *texts):
@@ -56,10 +58,13 @@ def expect(results, codes, *texts):
 def test(trainer, folder, options):
     one, two = os.path.join(folder, "alone"), os.path.join(folder, "hosts")
     alone(trainer, [*options, "--steps=24"], one)
-    run = [*options, "--steps=24", "--quiet", "--out=" + two]
-    expect(finish(start(trainer, run)), (0, 0), "", "")
-    check(sameState(one, two), "another checkpoint")
-    print("two hosts: the same bytes")
+    run = [*options, "--steps=24", "-v", "--out=" + two]
+    for perHost, transport in ((1, "TCP"), (2, "shared memory and TCP")):
+        shutil.rmtree(two, ignore_errors=True)
+        expect(finish(start(trainer, run, perHost=perHost)), [0] * 2 * perHost,
+               f" bytes by {transport}, ", *[""] * (2 * perHost - 1))
+        check(sameState(one, two), "another checkpoint")
+        print(f"two hosts, each with {perHost}: the same bytes")
 
     leader, other = start(trainer, [*options, "--steps=24"], tokens=("a", "b"))
     expect(finish([other]), (2,), "the token is another one")
