@@ -203,6 +203,27 @@ std::string BatchReader::scaledColumns() const {
   return names;
 }
 
+std::vector<std::string>
+BatchReader::scalingWarnings(const BatchReader &other) const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < bindings_.size(); ++i)
+    for (size_t j = 0; j < other.bindings_.size(); ++j) {
+      const Binding *scaled = &bindings_[i], *plain = &other.bindings_[j];
+      if (std::string_view(inputs_[i].name) != other.inputs_[j].name ||
+          scaled->isScaled == plain->isScaled)
+        continue;
+      if (plain->isScaled)
+        std::swap(scaled, plain);
+      lines.push_back("the bytes of " + scaled->column->origin +
+                      " are divided by 255, the values (" +
+                      elementTypeName(plain->column->dtype) + ") of " +
+                      plain->column->origin +
+                      " are not: this is right only if they were divided "
+                      "before (--scale=none divides nothing)");
+    }
+  return lines;
+}
+
 void BatchReader::prefetch() const {
   for (const Binding &binding : bindings_)
     binding.column->bytes->prefetch();
