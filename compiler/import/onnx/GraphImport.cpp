@@ -160,9 +160,10 @@ static llvm::StringRef adviceFor(llvm::StringRef name) {
       "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
   if (!llvm::is_contained(random, name))
     return "";
-  return "; Dropout is the only operator that may draw random numbers, others "
-         "come from Dropout2d and the like in train() mode: docs/training.md "
-         "says what to write instead";
+  return "; random numbers are supported only with --train, in Dropout, "
+         "Dropout2d and stochastic depth as PyTorch's exporter writes them; "
+         "for "
+         "inference, export the model in eval() mode";
 }
 
 void GraphImport::noteUnsupported(const NodeProto &node, llvm::StringRef label,
