@@ -25,22 +25,58 @@ using namespace sinter::compiler;
 // The graph
 //===----------------------------------------------------------------------===//
 
+/// The batch normalisations of a graph by the mode that they were exported in.
+namespace {
+struct BatchNormModes {
+  SmallVector<Operation *> inference, training;
+
+  explicit BatchNormModes(ModuleOp module) {
+    module.walk([&](ir::BatchNormOp op) {
+      (op->hasAttr(kInferenceAttr) ? inference : training).push_back(op);
+    });
+  }
+  /// Some modules of the model were in eval() mode, others in train() mode.
+  bool areMixed() const { return !inference.empty() && !training.empty(); }
+};
+} // namespace
+
 void compiler::findInferenceNodes(const LintContext &context,
                                   LintReport report) {
   const TrainOptions &train = context.options.train;
   if (!train.enabled)
     return;
+  // findFrozenBatchNorm reports those of a mixed graph.
+  bool saysBatchNorm = !train.request.freezeBatchNorm &&
+                       !BatchNormModes(context.module).areMixed();
   ModuleOp(context.module).walk([&](Operation *op) {
     if (!op->hasAttr(kInferenceAttr))
       return;
     if (isa<ir::DropoutOp>(op))
       report(op->getLoc(), "Dropout was exported for inference, where it does "
                            "nothing; training drops elements");
-    else if (!train.request.freezeBatchNorm)
+    else if (saysBatchNorm)
       report(op->getLoc(),
              "BatchNormalization was exported for inference; training uses the "
              "statistics of each batch (--freeze-bn uses those of the file)");
   });
+}
+
+void compiler::findFrozenBatchNorm(const LintContext &context,
+                                   LintReport report) {
+  const TrainOptions &train = context.options.train;
+  if (!train.enabled || train.request.freezeBatchNorm)
+    return;
+  BatchNormModes modes(context.module);
+  if (!modes.areMixed())
+    return;
+  size_t others = modes.inference.size() - 1;
+  std::string more = others ? " (and " + std::to_string(others) + " more)" : "";
+  report(modes.inference.front()->getLoc(),
+         "BatchNormalization was exported in eval() mode" + more +
+             ", others of the model in train() mode; all are trained with the "
+             "statistics of each batch (--freeze-bn: all use their running "
+             "statistics; to keep only some, export these as a product and a "
+             "sum of buffers)");
 }
 
 void compiler::findMissingBatchNorm(const LintContext &context,

@@ -19,6 +19,10 @@ static const Lint table[] = {
      "training of a graph whose Dropout or BatchNormalization was exported for "
      "inference",
      "import", false, findInferenceNodes},
+    {"frozen-batchnorm",
+     "training of a BatchNormalization that was exported in eval() mode, in a "
+     "model that also has some in train() mode",
+     "import", true, findFrozenBatchNorm},
     {"missing-batchnorm",
      "--freeze-bn or --bn-running-var for a model without BatchNormalization",
      "simplify", true, findMissingBatchNorm},

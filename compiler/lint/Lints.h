@@ -67,6 +67,7 @@ private:
 
 // GraphLints.cpp
 void findInferenceNodes(const LintContext &context, LintReport report);
+void findFrozenBatchNorm(const LintContext &context, LintReport report);
 void findNoFastConvolution(const LintContext &context, LintReport report);
 void findMissingBatchNorm(const LintContext &context, LintReport report);
 void findTiedParameters(const LintContext &context, LintReport report);

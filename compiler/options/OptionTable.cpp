@@ -86,25 +86,30 @@ static const OptionRow rows[] = {
     {"--loss",
      SINTER_LOSS_WORDS "[:logits=NAME,labels=NAME,axis=A,ignore_index=I,"
                        "label_smoothing=S]",
-     "the loss to minimise", kTrainGroup, kCompile,
+     "the loss to minimise; default cross-entropy", kTrainGroup, kCompile,
      [](Options &o, StringRef v) { return readLoss(v, o.train.request); }},
-    {"--optimizer", SINTER_OPTIMIZER_WORDS,
-     "the update rule; its defaults are PyTorch's", kTrainGroup, kCompile,
+    {"--optimizer", SINTER_OPTIMIZER_WORDS, "the update rule; default sgd",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.train.request.optimizer, SINTER_OPTIMIZER_WORDS);
      }},
-    {"--lr", "X", "learning rate", kTrainGroup, kCompile,
+    {"--lr", "X",
+     "learning rate; default 1e-3; adagrad, rmsprop: 1e-2; lion: 1e-4",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.lr, kNotNegative);
      }},
-    {"--momentum", "X", "momentum of sgd, rmsprop and muon", kTrainGroup,
+    {"--momentum", "X",
+     "momentum of sgd, rmsprop and muon; default 0; muon: 0.95", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.momentum, kBelowOne);
      }},
-    {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
-     turnOn<&BuildTrainingOptions::nesterov>},
-    {"--weight-decay", "X", "weight decay of every trainable parameter",
+    {"--nesterov", "", "Nesterov momentum in sgd; muon always has it",
+     kTrainGroup, kCompile, turnOn<&BuildTrainingOptions::nesterov>},
+    {"--weight-decay", "X",
+     "weight decay of every trainable parameter; default 0; adamw: 0.01; muon: "
+     "0.1",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.weightDecay, kNotNegative);
@@ -115,19 +120,22 @@ static const OptionRow rows[] = {
        return readPattern(v, o.train.noDecay, o.train.request.noDecay);
      },
      true},
-    {"--beta1", "X", "beta1 of adam, adamw, lamb, lion and muon's adamw",
+    {"--beta1", "X",
+     "beta1 of adam, adamw, lamb, lion and muon's adamw; default 0.9",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.beta1, kBelowOne);
      }},
     {"--beta2", "X",
-     "beta2 of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
+     "beta2 of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha; "
+     "default 0.999; lion, rmsprop: 0.99",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.beta2, kBelowOne);
      }},
     {"--eps", "X",
-     "epsilon of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
+     "epsilon of adam, adamw, lamb, adagrad, rmsprop and muon's adamw; default "
+     "1e-8; lamb: 1e-6; adagrad: 1e-10",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.eps, kPositive);
@@ -160,30 +168,33 @@ static const OptionRow rows[] = {
     {"--freeze-bn", "", "BatchNormalization uses its running statistics",
      kTrainGroup, kCompile, turnOn<&BuildTrainingOptions::freezeBatchNorm>},
     {"--bn-running-var", "onnx|unbiased",
-     "definition of the running variance: ONNX's (biased) or unbiased",
+     "definition of the running variance: ONNX's (biased) or unbiased, as "
+     "PyTorch's; default onnx",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.train.request.runningVariance, "onnx|unbiased");
      }},
-    {"--clip-norm", "X", "limits the norm of all gradients together",
+    {"--clip-norm", "X",
+     "limits the norm of all gradients together; default: no limit",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.clipNorm, kPositive);
      }},
-    {"--clip-value", "X", "limits every element of the gradients", kTrainGroup,
+    {"--clip-value", "X",
+     "limits every element of the gradients; default: no limit", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.clipValue, kPositive);
      }},
     {"--accumulate", "N",
-     "number of micro-batches in a step; --batch is the size of one",
+     "number of micro-batches in a step; --batch is the size of one; default 1",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.request.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
      "number of replicas that share a step (1 to 1024), each with its own "
-     "batch and device",
+     "batch and device; default 1",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.request.replicas, 1, 1024);
@@ -191,14 +202,15 @@ static const OptionRow rows[] = {
     {"--shard", "optimizer|gradients",
      "with --replicas: each holds only its part of the optimizer's states; "
      "with "
-     "gradients, also of the sums over micro-batches",
+     "gradients, also of the sums over micro-batches; default: nothing is "
+     "divided",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.train.request.shard, "optimizer|gradients");
      }},
     {"--ema", "X",
      "keeps averages of the trained weights, ema = X ema + (1 - X) weight; "
-     "eval and export use them",
+     "eval and export use them; default: none",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.request.ema, kBelowOne);
@@ -215,7 +227,7 @@ static const OptionRow rows[] = {
      kTargetGroup, kCompile, storeGpuArchs},
     {"--cubin", "auto|on|off",
      "adds machine code for the GPU architectures (default sm_90) to the PTX, "
-     "made by ptxas; auto: if ptxas is found",
+     "made by ptxas; auto (default): if ptxas is found",
      kTargetGroup, kSinterc,
      [](Options &o, StringRef v) {
        return readWord(v, o.cubin, "auto|on|off");
@@ -233,7 +245,7 @@ static const OptionRow rows[] = {
     {"--libraries", "all|none|NAME,...",
      "libraries that programs may call for contractions and attention; "
      "cudnn-sums, not part of all: cuDNN's convolutions that also add up "
-     "their channels",
+     "their channels; default all",
      kTargetGroup, kCompile, storeLibraries},
     {"--fast-convolutions", "",
      "for inference on the CPU: computes 3x3 convolutions of fp32 with fewer "
@@ -293,15 +305,16 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readBytes(v, o.memoryLimitBytes, 1);
      }},
-    {"--workspace", "32MiB", "memory for library calls; part of the limit",
-     kTargetGroup, kCompile,
+    {"--workspace", "32MiB",
+     "memory for library calls; part of the limit; default 32MiB", kTargetGroup,
+     kCompile,
      [](Options &o, StringRef v) {
        o.hasWorkspace = true;
        return readBytes(v, o.workspaceBytes, 0);
      }},
     {"--remat", "auto|none|all",
-     "recomputes values to save memory: auto: if that costs little, and to "
-     "fit the limit; all: wherever it saves memory",
+     "recomputes values to save memory: auto (default): if that costs little, "
+     "and to fit the limit; all: wherever it saves memory",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.remat, "auto|none|all");

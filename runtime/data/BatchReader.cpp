@@ -24,6 +24,39 @@ bool insertsUnits(std::span<const int64_t> from, std::span<const int64_t> to) {
   return next == from.size();
 }
 
+/// A hint for labels of the row shape `given` where the program needs `needed`:
+/// the axes of the logits that leave labels of `given` if the classes are
+/// there. The program does not say which axis it has, so two axes may leave the
+/// same. Empty if another axis would not help.
+std::string classAxisHint(std::span<const int64_t> given,
+                          std::span<const int64_t> needed, int64_t numClasses) {
+  using Dims = std::vector<int64_t>;
+  const size_t rank = needed.size() + 1; // of the logits, without the batch
+  if (numClasses <= 0 || given.size() != needed.size())
+    return "";
+  std::vector<bool> mayBe(rank);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    Dims logits(needed.begin(), needed.end());
+    logits.insert(logits.begin() + axis, numClasses);
+    for (size_t other = 0; other < rank; ++other) {
+      Dims labels = logits;
+      labels.erase(labels.begin() + other);
+      if (other != axis &&
+          std::equal(labels.begin(), labels.end(), given.begin(), given.end()))
+        mayBe[other] = true;
+    }
+  }
+  std::string axes;
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (mayBe[axis])
+      axes += (axes.empty() ? "axis=" : " or axis=") + std::to_string(axis + 1);
+  if (axes.empty())
+    return "";
+  return "; labels of that shape need the classes on another axis of the "
+         "logits: compile with --loss=cross-entropy:" +
+         axes;
+}
+
 std::string columnNames(const Dataset &dataset) {
   std::string text;
   for (const Column &column : dataset.columns)
@@ -103,10 +136,13 @@ Status BatchReader::bindInput(size_t index, const Column &column,
                            ", which does not begin with the batch size");
   batch_ = dims[0];
   if (!insertsUnits(column.rowDims, dims.subspan(1)))
-    return Status::invalid(column.origin + ": its rows have the shape " +
-                           shapeText(column.rowDims) +
-                           ", the model's input \"" + name + "\" needs " +
-                           shapeText(dims.subspan(1)));
+    return Status::invalid(
+        column.origin + ": its rows have the shape " +
+        shapeText(column.rowDims) + ", the model's input \"" + name +
+        "\" needs " + shapeText(dims.subspan(1)) +
+        (labels ? classAxisHint(column.rowDims, dims.subspan(1),
+                                options.numClasses)
+                : ""));
   Binding binding;
   binding.column = &column;
   binding.dtype = static_cast<sinter_dtype>(input.dtype);
@@ -165,6 +201,27 @@ std::string BatchReader::scaledColumns() const {
     if (binding.isScaled)
       addName(names, binding.column->name);
   return names;
+}
+
+std::vector<std::string>
+BatchReader::scalingWarnings(const BatchReader &other) const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < bindings_.size(); ++i)
+    for (size_t j = 0; j < other.bindings_.size(); ++j) {
+      const Binding *scaled = &bindings_[i], *plain = &other.bindings_[j];
+      if (std::string_view(inputs_[i].name) != other.inputs_[j].name ||
+          scaled->isScaled == plain->isScaled)
+        continue;
+      if (plain->isScaled)
+        std::swap(scaled, plain);
+      lines.push_back("the bytes of " + scaled->column->origin +
+                      " are divided by 255, the values (" +
+                      elementTypeName(plain->column->dtype) + ") of " +
+                      plain->column->origin +
+                      " are not: this is right only if they were divided "
+                      "before (--scale=none divides nothing)");
+    }
+  return lines;
 }
 
 void BatchReader::prefetch() const {

@@ -54,6 +54,9 @@ public:
   std::vector<std::string> notes() const;
   /// The names of columns whose bytes are divided by 255: "a, b".
   std::string scaledColumns() const;
+  /// A line for each input whose values are divided by 255 here and not in
+  /// `other`, or the other way round.
+  std::vector<std::string> scalingWarnings(const BatchReader &other) const;
   /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
   /// Says that every row was read and is kept: files may change from now on.

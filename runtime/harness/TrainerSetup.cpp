@@ -191,6 +191,8 @@ Status Trainer::openAllData() {
   if (!evalData.ok())
     return evalData.status();
   evalData_ = std::move(*evalData);
+  for (const std::string &line : trainData_->scalingWarnings(*evalData_))
+    std::fprintf(stderr, "warning: %s\n", line.c_str());
   return {};
 }
 

@@ -194,7 +194,8 @@ static void importDropout(NodeImport &n) {
                    "shows training");
   } else if (isTraining && ratio != 0) {
     n.unsupported("training_mode with ratio " + std::to_string(ratio) +
-                  ", whose result is random");
+                  ", whose result is random; export the model in eval() mode "
+                  "(or with a trainer's export), or compile with --train");
     return;
   }
   n.out(n.in(0));

@@ -153,6 +153,19 @@ std::optional<ir::Tensor> GraphImport::constantOf(Value value) {
 // Unsupported operators
 //===----------------------------------------------------------------------===//
 
+/// What else to say of an operator that is not supported anywhere.
+static llvm::StringRef adviceFor(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral random[] = {
+      "Bernoulli",        "Multinomial",   "RandomNormal",
+      "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  if (!llvm::is_contained(random, name))
+    return "";
+  return "; random numbers are supported only with --train, in Dropout, "
+         "Dropout2d and stochastic depth as PyTorch's exporter writes them; "
+         "for "
+         "inference, export the model in eval() mode";
+}
+
 void GraphImport::noteUnsupported(const NodeProto &node, llvm::StringRef label,
                                   const std::string &why) {
   std::string name = node.domain().empty() || node.domain() == "ai.onnx"
@@ -172,7 +185,10 @@ void GraphImport::reportUnsupported() {
       text += (i ? ", " : " ") + quoted(labels[i]);
     if (labels.size() > 5)
       text += " and " + std::to_string(labels.size() - 5) + " more";
-    errors_.unsupported(text + ")");
+    text += ")";
+    if (key.second.empty())
+      text += adviceFor(key.first);
+    errors_.unsupported(text);
   }
 }
 

@@ -9,6 +9,8 @@
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 
+#include <onnx/onnx_pb.h>
+
 #include <numeric>
 
 using namespace mlir;
@@ -106,6 +108,11 @@ static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
   return true;
 }
 
+/// PyTorch's exporter writes the inference form for both modes of a module. Its
+/// name for the node of a module in train() mode has this text.
+static constexpr StringLiteral kTorchTrainingName =
+    "native_batch_norm_legit_functional";
+
 static void importBatchNorm(NodeImport &n) {
   double epsilon = n.attrFloat("epsilon", 1e-5f),
          momentum = n.attrFloat("momentum", 0.9f);
@@ -143,7 +150,8 @@ static void importBatchNorm(NodeImport &n) {
     auto norm = n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1],
                                             v[2], v[3], llvm::APFloat(epsilon),
                                             llvm::APFloat(momentum));
-    if (!isTraining && n.graph().options().train)
+    if (!isTraining && n.graph().options().train &&
+        !StringRef(n.node.name()).contains(kTorchTrainingName))
       norm->setAttr(kInferenceAttr, n.b.getUnitAttr());
     n.out(n.cast(norm.getResult(), own));
     if (n.wants(1))

@@ -454,6 +454,7 @@ bool restoreParameters(OnnxModel &model, const ImportOptions &options,
   ModelIndex index;
   if (!checkModel(model, index, errors))
     return false;
+  restoreDropout(model);
   std::unique_ptr<ParameterFile> parameters;
   if (!options.parameters.empty()) {
     std::string why;

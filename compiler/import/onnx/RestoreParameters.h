@@ -55,6 +55,10 @@ ValueCheck checkValues(const TensorData &data);
 void assignRolesByUse(OnnxModel &model, const ImportOptions &options,
                       ImportErrors &errors);
 
+/// Makes Dropouts of random masks that the exporter wrote out as comparisons of
+/// random numbers.
+void restoreDropout(OnnxModel &model);
+
 } // namespace sinter::compiler
 
 #endif // SINTER_COMPILER_IMPORT_ONNX_RESTOREPARAMETERS_H

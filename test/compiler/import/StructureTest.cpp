@@ -139,6 +139,9 @@ TEST_CASE("all unsupported operators are listed") {
   CHECK(result.errors.lines().size() == 2);
   CHECK(result.says("operator Frobnicate is not supported (node 'a')"));
   CHECK(result.says("operator NonMaxSuppression is not supported (node 'b')"));
+  b.graph().mutable_node(0)->set_op_type("RandomUniformLike");
+  CHECK(b.import().says("operator RandomUniformLike is not supported (node "
+                        "'a'); random numbers are supported only with"));
 }
 
 TEST_CASE("attributes") {
