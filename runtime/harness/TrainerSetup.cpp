@@ -179,7 +179,7 @@ Status Trainer::openAllData() {
         " rows are not a multiple of the batch of " +
         std::to_string(order_.batch) + " (--last-batch=error)");
   fingerprint_ = fingerprint(trainData_->dataset());
-  if (options_.evalData.empty())
+  if (options_.evalData.empty() || !job_->isLeader())
     return {};
   const sinter_entry *eval = findEntry(artifact_, SINTER_ENTRY_EVAL);
   if (!eval)
