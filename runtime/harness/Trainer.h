@@ -120,6 +120,7 @@ private:
   Status sendKeptState(uint32_t index);
   Status receiveKeptState(uint32_t index, uint32_t rank);
   std::string rowsText(int64_t step) const;
+  void warnIfNothingCounts();
   Status evaluateNow();
   Manifest manifest() const;
   bool isTimeToSave();
@@ -214,6 +215,8 @@ private:
   bool isTimed_ = false; // the steps that begin now
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
+  bool areLossesZero_ = true; // all of this run
+  bool saysNothingCounts_ = false;
   int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish
   int64_t skippedBefore_ = 0; // by the runs that this one continues
   int64_t lossesNotFinite_ = 0; // with --check-nonfinite=off
