@@ -9,6 +9,7 @@
 
 #include "runtime/harness/Trainer.h"
 
+#include "runtime/base/NumberText.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/RunRecord.h"
@@ -216,6 +217,15 @@ Status Trainer::planRates() {
   if (!created.ok())
     return created.status();
   schedule_ = std::move(*created);
+  // The two halves of --verify-resume are not whole runs.
+  const int64_t last = totalSteps_ - 1;
+  if (options_.warmupSteps > totalSteps_ && last >= step_ &&
+      options_.stopAfter == INT64_MAX)
+    say("warning: --warmup-steps=" + std::to_string(options_.warmupSteps) +
+        ": the run has " + std::to_string(totalSteps_) +
+        (totalSteps_ == 1 ? " step" : " steps") + ", so the rate reaches " +
+        realText(decimalValue(schedule_->learningRate(last))) +
+        ", not --lr=" + realText(*options_.lr));
   return {};
 }
 
