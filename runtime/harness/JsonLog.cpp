@@ -24,6 +24,13 @@
 
 using namespace sinter::rt;
 
+const OutputKind &JsonLog::kind() {
+  static const OutputKind kind = {
+      "a log",
+      {"{\"step\":", "{\"eval\":", "{\"start\":", "{\"saved\":", "{\"end\":"}};
+  return kind;
+}
+
 Status JsonLog::create(const std::string &path) {
   return file_.open(path, O_CREAT | O_TRUNC);
 }

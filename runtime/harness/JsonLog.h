@@ -26,6 +26,7 @@
 #define SINTER_RUNTIME_HARNESS_JSONLOG_H
 
 #include "runtime/harness/LogFile.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/Session.h"
 
 #include <optional>
@@ -39,6 +40,8 @@ std::string jsonNumber(double value);
 
 class JsonLog {
 public:
+  /// How logs begin.
+  static const OutputKind &kind();
   /// A new, empty log. Only opening it can fail.
   Status create(const std::string &path);
   /// How far the run is that a log belongs to.

@@ -14,6 +14,7 @@
 #include "runtime/harness/CommandTimes.h"
 #include "runtime/harness/EventLog.h"
 #include "runtime/harness/JsonLog.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/Progress.h"
 #include "runtime/harness/Replicas.h"
 #include "runtime/harness/SaveTimes.h"
@@ -74,6 +75,7 @@ private:
   Status init();
   Status countSteps();
   Status planRates();
+  Status checkOutputs() const;
   Status openLog();
   JsonLog::Position logged() const;
   Status load();

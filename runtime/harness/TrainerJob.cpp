@@ -17,12 +17,21 @@
 #include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
 #include <unistd.h>
 
 using namespace sinter::rt;
+
+/// "trace.rank3.json" for "trace.json".
+static std::string ofRank(const std::string &file, uint32_t rank) {
+  std::filesystem::path path = file;
+  path.replace_extension(".rank" + std::to_string(rank) +
+                         path.extension().string());
+  return path.string();
+}
 
 /// Joins the job, and leaves to rank 0 what one process does for all.
 Status Trainer::joinJob() {
@@ -45,6 +54,8 @@ Status Trainer::joinJob() {
   options_.logJson.clear();
   options_.logStats = false;
   options_.tensorboard.clear();
+  if (!options_.traceEvents.empty())
+    options_.traceEvents = ofRank(options_.traceEvents, job_->rank());
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/RunRecord.h"
+#include "runtime/train/TensorFile.h"
 
 #include "sinter/program_names.h"
 
@@ -39,6 +40,7 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(countSteps());
   if (resumed_)
     SINTER_RETURN_IF_ERROR(checkResumed());
+  SINTER_RETURN_IF_ERROR(checkOutputs());
   SINTER_RETURN_IF_ERROR(planRates());
   if (!replicas_)
     SINTER_RETURN_IF_ERROR(createPrograms());
@@ -227,6 +229,34 @@ Status Trainer::planRates() {
         realText(decimalValue(schedule_->learningRate(last))) +
         ", not --lr=" + realText(*options_.lr));
   return {};
+}
+
+/// No file that the run writes may be one that it reads, or of another kind.
+Status Trainer::checkOutputs() const {
+  InputFiles inputs;
+  for (const auto &[what, data] :
+       {std::pair("a file of --data", &trainData_),
+        std::pair("a file of --eval-data", &evalData_)})
+    if (*data)
+      for (const std::shared_ptr<InputFile> &file : (*data)->dataset().files)
+        inputs.add(what, file->path());
+  if (!options_.init.empty())
+    inputs.addWeights("a file of --init", options_.init);
+  if (resumed_) {
+    const std::string &from =
+        options_.resumePath.empty() ? options_.out : options_.resumePath;
+    const std::string what = "a file of the checkpoint that is resumed";
+    inputs.add(what, checkpointPath(from, resumed_->step));
+    inputs.addWeights(what, from); // which is a checkpoint itself
+  }
+  if (!options_.traceEvents.empty())
+    SINTER_RETURN_IF_ERROR(checkOutput("--trace-events", options_.traceEvents,
+                                       inputs, &CommandTimes::traceKind()));
+  // What is in the file of a standard stream is not replaced.
+  return options_.logJson.empty() || LogFile::isStandardStream(options_.logJson)
+             ? Status()
+             : checkOutput("--log-json", options_.logJson, inputs,
+                           &JsonLog::kind());
 }
 
 Status Trainer::openLog() {
