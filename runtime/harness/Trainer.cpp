@@ -227,6 +227,7 @@ Status Trainer::finishStep() {
   }
   const int64_t step = doneSteps_++;
   measureStep();
+  lossBefore_ = lastLoss_;
   lastLoss_ = replicas_->scalar(SINTER_OUTPUT_LOSS).value();
   areLossesZero_ &= lastLoss_ == 0;
   std::optional<JsonLog::Scale> scale = lossScale();

@@ -124,6 +124,7 @@ private:
   std::string rowsText(int64_t step) const;
   void warnIfNothingCounts();
   Status evaluateNow();
+  std::optional<float> lossAfter(int64_t step) const;
   Manifest manifest() const;
   bool isTimeToSave();
   Result<std::optional<std::string>> findNonFinite();
@@ -216,8 +217,8 @@ private:
   int64_t profileBegin_ = -1, profileEnd_ = -1;
   bool isTimed_ = false; // the steps that begin now
   std::optional<Evaluation> lastEvaluation_;
-  float lastLoss_ = 0;
-  bool areLossesZero_ = true; // all of this run
+  float lastLoss_ = 0, lossBefore_ = 0; // of the last two steps that are done
+  bool areLossesZero_ = true;           // all of this run
   bool saysNothingCounts_ = false;
   int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish
   int64_t skippedBefore_ = 0; // by the runs that this one continues

@@ -14,10 +14,21 @@
 #include "runtime/harness/Trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
 using namespace sinter::rt;
+
+/// The loss of the last of `step` steps, if it is known and finite.
+std::optional<float> Trainer::lossAfter(int64_t step) const {
+  if (step == firstStep_)
+    return resumed_ ? resumed_->loss : std::nullopt;
+  const float loss = step == doneSteps_       ? lastLoss_
+                     : step + 1 == doneSteps_ ? lossBefore_
+                                              : NAN;
+  return std::isfinite(loss) ? std::optional(loss) : std::nullopt;
+}
 
 Manifest Trainer::manifest() const {
   Manifest manifest;
@@ -32,6 +43,7 @@ Manifest Trainer::manifest() const {
   manifest.shuffle = order_.shuffle;
   manifest.evaluated = evaluated_;
   manifest.totalSteps = totalSteps_;
+  manifest.loss = lossAfter(step_);
   manifest.data = fingerprint_;
   manifest.header = trainData_->dataset().header;
   manifest.options = runOptions(options_);

@@ -275,9 +275,12 @@ Status Trainer::openLog() {
     return {};
   if (options_.logStats)
     log_.addStats();
-  SINTER_RETURN_IF_ERROR(
-      opened("--log-json", resumed_ ? log_.resume(options_.logJson, logged())
-                                    : log_.create(options_.logJson)));
+  Status log = resumed_ ? log_.resume(options_.logJson, logged())
+                        : log_.create(options_.logJson);
+  // It is the log of another run, which is kept.
+  if (log.code() == SINTER_INVALID && log.systemError() == 0)
+    return log.as(log.code(), "--log-json: " + log.message());
+  SINTER_RETURN_IF_ERROR(opened("--log-json", log));
   log_.start(step_, startFields(artifact_, manifest(), order_.batchesPerEpoch(),
                                 replicas_->workers(), options_.out));
   return {};
@@ -290,6 +293,7 @@ JsonLog::Position Trainer::logged() const {
   position.step = resumed_->step;
   position.isEvaluated = resumed_->evaluated;
   position.isInEpoch = resumed_->batchInEpoch != 0;
+  position.loss = resumed_->loss;
   for (const auto &[name, value] : resumed_->options)
     if (name == "eval-data")
       position.epochs = resumed_->epoch;
