@@ -150,6 +150,7 @@ private:
   Status saveOrWarn();
   Status saveLast();
   Status saveToSpare(const Status &failure);
+  Status saveTogether(const Status &failure);
   Status saveSound(const Status &failure);
   Status keepsStates(Status failure, int64_t step);
   Status finish();
@@ -198,6 +199,8 @@ private:
   /// After a failure that has nothing to do with the states: the steps whose
   /// updates they have.
   std::optional<int64_t> intactSteps_;
+  /// All processes have found the same failure, and save together.
+  bool savesTogether_ = false;
   bool othersWait_ = false; // rank 0 has failed where the others wait for it
   bool saysWhatIsLost_ = false; // the failure's message
   SaveTimes saveTimes_;
