@@ -317,8 +317,6 @@ Result<Wire> sinter::rt::connectTo(const std::string &host, uint16_t port,
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (Clock::now() < until);
-  return failure.as(SINTER_FAILED, host + ":" + std::to_string(port) +
-                                       ": no connection within " +
-                                       std::to_string(timeoutMs / 1000) +
-                                       " s: " + failure.message());
+  return failure.as(SINTER_FAILED, host + ":" + std::to_string(port) + ": " +
+                                       failure.message());
 }

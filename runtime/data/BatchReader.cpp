@@ -333,11 +333,13 @@ Status BatchReader::checkLabels(const Binding &binding, int64_t firstRow,
   if (!binding.isLabels || options_.numClasses <= 0 ||
       !isIntegerType(binding.dtype))
     return {};
+  bool isCounted = false;
   for (int64_t i = 0; i < numRows * binding.rowElements; ++i) {
     int64_t label = integerAt(binding.dtype, values, i);
-    if (label >= 0 && label < options_.numClasses)
-      continue;
-    if (options_.hasIgnoreIndex && label == options_.ignoreIndex)
+    const bool isIgnored =
+        options_.hasIgnoreIndex && label == options_.ignoreIndex;
+    isCounted |= !isIgnored;
+    if (isIgnored || (label >= 0 && label < options_.numClasses))
       continue;
     return Status::invalid(binding.column->origin + ": row " +
                            std::to_string(firstRow + i / binding.rowElements) +
@@ -345,5 +347,10 @@ Status BatchReader::checkLabels(const Binding &binding, int64_t firstRow,
                            "; the model has the classes 0 to " +
                            std::to_string(options_.numClasses - 1));
   }
+  LabelsRead none = LabelsRead::None;
+  if (isCounted)
+    *labelsRead_ = LabelsRead::Counted;
+  else if (numRows > 0)
+    labelsRead_->compare_exchange_strong(none, LabelsRead::Ignored);
   return {};
 }

@@ -17,6 +17,8 @@
 #include "runtime/data/Convert.h"
 #include "runtime/data/Dataset.h"
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -79,7 +81,11 @@ public:
     return options_.hasIgnoreIndex ? options_.labels : std::nullopt;
   }
 
+  /// Whether labels were read, and all of them are the ignored label.
+  bool allLabelsIgnored() const { return *labelsRead_ == LabelsRead::Ignored; }
+
 private:
+  enum class LabelsRead { None, Ignored, Counted };
   struct Binding {
     const Column *column;
     Converter converter;
@@ -110,6 +116,9 @@ private:
   int64_t rows_ = 0;
   int64_t batch_ = 0;
   bool hasEnded_ = false;
+  /// Of all fill()s, in any thread.
+  std::shared_ptr<std::atomic<LabelsRead>> labelsRead_ =
+      std::make_shared<std::atomic<LabelsRead>>(LabelsRead::None);
 };
 
 } // namespace sinter::rt

@@ -134,12 +134,22 @@ std::function<Status(std::string_view)> sinter::rt::setFlag(bool &target) {
   };
 }
 
+/// Whether `text` is one, maybe beyond 64 bits.
+static bool isWholeNumber(std::string_view text) {
+  if (text.starts_with('-'))
+    text.remove_prefix(1);
+  return !text.empty() &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Result<int64_t> sinter::rt::parseInteger(std::string_view text, int64_t least,
                                          int64_t most) {
   std::optional<int64_t> value = readInteger(text);
+  // The largest 64-bit number is a limit only for a text that is beyond it.
+  const bool isTooLong = !value && isWholeNumber(text);
   if (!value || *value < least || *value > most)
     return Status::invalid("expected a whole number " +
-                           (most == INT64_MAX
+                           (most == INT64_MAX && !isTooLong
                                 ? "of at least " + std::to_string(least)
                                 : "from " + std::to_string(least) + " to " +
                                       std::to_string(most)));

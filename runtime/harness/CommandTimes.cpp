@@ -184,6 +184,13 @@ static Json nameEvent(const char *what, uint32_t pid, const std::string &name) {
       {"name", what}, {"ph", "M"}, {"pid", pid}, {"args", {{"name", name}}}};
 }
 
+const OutputKind &CommandTimes::traceKind() {
+  static const OutputKind kind = {
+      "a file of trace events",
+      {"{\"displayTimeUnit\"", "{\"otherData\"", "{\"traceEvents\""}};
+  return kind;
+}
+
 std::string CommandTimes::traceEvents(const Process &process) const {
   Json list = Json::array();
   auto pidOf = [&](uint32_t place) {

@@ -13,6 +13,7 @@
 #include "runtime/device/Ceilings.h"
 #include "runtime/exec/ExpandScans.h"
 #include "runtime/exec/Profile.h"
+#include "runtime/harness/OutputFile.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,8 @@ namespace sinter::rt {
 /// Adds up the time of every command and records each run of it for a trace.
 class CommandTimes final : public ProfileSink {
 public:
+  /// How trace events begin.
+  static const OutputKind &traceKind();
   /// What a library chose for command `index` of an entry, as it runs
   /// (Executor::describe()); empty for other commands.
   using DescribeCall =

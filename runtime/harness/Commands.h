@@ -29,7 +29,7 @@ Status runDoctor(const sinter_artifact &artifact,
                  const TrainerOptions &options);
 Status runBench(const sinter_artifact &artifact, const TrainerOptions &options);
 /// `arguments` are the command line, with the program's name.
-Status runLaunch(const TrainerOptions &options,
+Status runLaunch(const sinter_artifact &artifact, const TrainerOptions &options,
                  std::span<const char *const> arguments);
 
 } // namespace sinter::rt

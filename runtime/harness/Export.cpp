@@ -9,6 +9,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/harness/Commands.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/Session.h"
 
 #include <algorithm>
@@ -56,6 +57,9 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
   if (!onnx && !path.ends_with(".safetensors"))
     return Status::invalid("-o " + path +
                            ": expected a name ending in .onnx or .safetensors");
+  InputFiles inputs;
+  inputs.addWeights("a file of --checkpoint", options.checkpoint);
+  SINTER_RETURN_IF_ERROR(checkOutput("-o", path, inputs));
   TrainerOptions oneThread = options;
   oneThread.threads = 1;
   Result<std::unique_ptr<Session>> session =

@@ -38,7 +38,7 @@ static Status runCommand(const sinter_artifact &artifact,
     return runDoctor(artifact, options);
   case TrainerCommand::Bench:
     return runBench(artifact, options);
-  case TrainerCommand::Launch: // needs no program
+  case TrainerCommand::Launch: // loads no program
     break;
   }
   return Status::invalid("unknown command");
@@ -76,7 +76,7 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
     return {};
   }
   if (options->command == TrainerCommand::Launch)
-    return runLaunch(*options, arguments);
+    return runLaunch(*artifact, *options, arguments);
   // doctor looks at all targets, everything else at one.
   Result<const sinter_artifact *> chosen =
       options->command == TrainerCommand::Doctor

@@ -202,6 +202,15 @@ Result<std::string> Job::combine(std::string bytes,
                            std::move(bytes), combine);
 }
 
+Result<std::string> Job::firstText(std::string text) {
+  return combine(std::move(text), [](const std::vector<std::string> &all) {
+    for (const std::string &one : all)
+      if (!one.empty())
+        return one;
+    return std::string();
+  });
+}
+
 Result<std::string> Job::share(std::string bytes) {
   return combine(std::move(bytes), [](const std::vector<std::string> &all) {
     return all.front();

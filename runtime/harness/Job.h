@@ -60,6 +60,8 @@ public:
   /// the same without messages.
   Result<std::string> combine(std::string bytes,
                               const Meeting::Combine &combine);
+  /// The text of the lowest rank that contributes one; "" if none does.
+  Result<std::string> firstText(std::string text);
   /// What rank 0 contributes, in all processes.
   Result<std::string> share(std::string bytes);
 

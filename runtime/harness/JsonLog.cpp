@@ -24,6 +24,13 @@
 
 using namespace sinter::rt;
 
+const OutputKind &JsonLog::kind() {
+  static const OutputKind kind = {
+      "a log",
+      {"{\"step\":", "{\"eval\":", "{\"start\":", "{\"saved\":", "{\"end\":"}};
+  return kind;
+}
+
 Status JsonLog::create(const std::string &path) {
   return file_.open(path, O_CREAT | O_TRUNC);
 }
@@ -40,6 +47,8 @@ public:
   bool takes(std::string_view line);
   /// ": has no records of ..."; empty if none is missing.
   std::string missingText() const;
+  /// "step 7 has the loss 0.5, not 0.25" if that tells another run; else empty.
+  const std::string &otherText() const { return other_; }
 
 private:
   void takeStep(int64_t step, int64_t epoch);
@@ -48,20 +57,22 @@ private:
   int64_t step_ = 0, epoch_ = 0; // of the last record; 0: there is none
   int64_t numEvaluations_ = 0;   // since then
   int64_t missingSteps_ = 0, missingEvaluations_ = 0;
+  std::string other_;
 };
 
 } // namespace
 
 /// The number after `key` in `line`; nothing if there is none.
-static std::optional<int64_t> numberAfter(std::string_view line,
-                                          std::string_view key) {
+template <typename Number>
+static std::optional<Number> numberAfter(std::string_view line,
+                                         std::string_view key) {
   const size_t at = line.find(key);
   if (at == line.npos)
     return std::nullopt;
   line.remove_prefix(at + key.size());
   while (line.starts_with(' '))
     line.remove_prefix(1);
-  int64_t number = 0;
+  Number number = 0;
   return std::from_chars(line.data(), line.data() + line.size(), number).ec ==
                  std::errc()
              ? std::optional(number)
@@ -90,12 +101,19 @@ bool KeptPart::takes(std::string_view line) {
   }
   if (!line.starts_with("{\"step\":"))
     return true; // what somebody else wrote
-  const std::optional<int64_t> step = numberAfter(line, "{\"step\":");
+  const std::optional<int64_t> step = numberAfter<int64_t>(line, "{\"step\":");
   if (!step)
     return true;
   if (*step > position_.step)
     return false;
-  takeStep(*step, numberAfter(line, "\"epoch\":").value_or(epoch_));
+  takeStep(*step, numberAfter<int64_t>(line, "\"epoch\":").value_or(epoch_));
+  if (*step == position_.step && position_.loss) {
+    const std::optional<float> loss = numberAfter<float>(line, "\"loss\":");
+    if (loss != position_.loss)
+      other_ = "step " + std::to_string(*step) + " has the loss " +
+               (loss ? jsonNumber(*loss) : "null") + ", not " +
+               jsonNumber(*position_.loss);
+  }
   return true;
 }
 
@@ -164,15 +182,22 @@ Status JsonLog::resume(const std::string &path, const Position &position) {
   if (LogFile::isStandardStream(path) || ::stat(path.c_str(), &info) != 0 ||
       (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);
+  SINTER_RETURN_IF_ERROR(file_.open(path, 0)); // nobody else writes from now on
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
+  if (fd < 0) {
+    file_.close();
     return fileError(path, errno);
+  }
   KeptPart kept(position);
   Result<uint64_t> end = takeLines(path, fd, kept);
   ::close(fd);
-  if (!end.ok())
+  if (end.ok() && !kept.otherText().empty())
+    end = Status::invalid(path + ": is the log of another run (" +
+                          kept.otherText() + "); name another file");
+  if (!end.ok()) {
+    file_.close();
     return end.status();
-  SINTER_RETURN_IF_ERROR(file_.open(path, 0));
+  }
   if (const std::string missing = kept.missingText(); !missing.empty())
     std::fprintf(stderr, "warning: %s%s\n", path.c_str(), missing.c_str());
   return ::ftruncate(file_.descriptor(), static_cast<off_t>(*end)) == 0

@@ -26,6 +26,7 @@
 #define SINTER_RUNTIME_HARNESS_JSONLOG_H
 
 #include "runtime/harness/LogFile.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/Session.h"
 
 #include <optional>
@@ -39,6 +40,8 @@ std::string jsonNumber(double value);
 
 class JsonLog {
 public:
+  /// How logs begin.
+  static const OutputKind &kind();
   /// A new, empty log. Only opening it can fail.
   Status create(const std::string &path);
   /// How far the run is that a log belongs to.
@@ -48,10 +51,13 @@ public:
     /// How many epochs had ended; unset for a run without evaluations.
     std::optional<int64_t> epochs;
     bool isInEpoch = false; // the step did not end an epoch
+    /// Of the step, by which its log is recognised; unset if unknown.
+    std::optional<float> loss;
   };
   /// Continues the log of a run that is resumed at `position`: cuts off what
   /// came after it, and a torn last line, and warns of records that are missing
-  /// before it. A pipe or a device is opened anew.
+  /// before it. A pipe or a device is opened anew. SINTER_INVALID if it is the
+  /// log of another run.
   Status resume(const std::string &path, const Position &position);
 
   /// Only with dynamic loss scaling: the scale that the step used, and how many

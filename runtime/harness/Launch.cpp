@@ -11,6 +11,7 @@
 
 #include "runtime/collective/Ranks.h"
 #include "runtime/collective/Wire.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
 
@@ -129,9 +130,10 @@ Result<std::vector<std::string>> readHosts(const std::string &path) {
 
 class Launcher {
 public:
-  Launcher(const TrainerOptions &options,
+  /// The program is compiled for `replicas`.
+  Launcher(const TrainerOptions &options, int64_t replicas,
            std::span<const char *const> arguments)
-      : options_(options), program_(arguments.front()) {
+      : options_(options), replicas_(replicas), program_(arguments.front()) {
     // What the processes are given: all but what is the launcher's.
     for (size_t i = 1; i < arguments.size(); ++i) {
       const std::string_view word = arguments[i];
@@ -185,6 +187,17 @@ private:
       if (count > 0)
         hosts_.resize(static_cast<size_t>(count));
     }
+    // Each process would say it, of options that the user has not given.
+    if (const auto size = static_cast<int64_t>(hosts_.size());
+        replicas_ % size != 0)
+      return Status::invalid(
+          (count > 0 ? "launch: -n " + std::to_string(count)
+                     : options_.hosts + ": has " + std::to_string(size) +
+                           (size == 1 ? " slot" : " slots")) +
+          ": the program was compiled for " + std::to_string(replicas_) +
+          (replicas_ == 1 ? " replica" : " replicas") +
+          ": compile it with --replicas=N, a multiple of the number of "
+          "processes");
     if (options_.maxRestarts > 0 && options_.out.empty())
       return Status::invalid("--max-restarts: needs --out=DIR, with "
                              "checkpoints to continue from");
@@ -448,6 +461,7 @@ private:
   }
 
   const TrainerOptions &options_;
+  const int64_t replicas_;
   const std::string program_;
   std::vector<std::string> given_;
   std::vector<std::string> hosts_; // by rank; "": here
@@ -461,10 +475,11 @@ private:
 
 } // namespace
 
-Status sinter::rt::runLaunch(const TrainerOptions &options,
+Status sinter::rt::runLaunch(const sinter_artifact &artifact,
+                             const TrainerOptions &options,
                              std::span<const char *const> arguments) {
   if (options.rank || options.world)
     return Status::invalid("launch: sets --rank and --world itself");
   watchSignals(/*usr1Saves=*/true);
-  return Launcher(options, arguments).run();
+  return Launcher(options, replicasOf(artifact), arguments).run();
 }

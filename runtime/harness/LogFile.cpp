@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -47,6 +48,18 @@ bool LogFile::isStandardStream(const std::string &path) {
   return streamOf(path) >= 0;
 }
 
+static bool isRegular(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/// Takes the lock of the open file for as long as it is open; false if another
+/// one has it. A pipe has none, nor have some file systems.
+static bool takeLock(int fd) {
+  return !isRegular(fd) || ::flock(fd, LOCK_EX | LOCK_NB) == 0 ||
+         errno != EWOULDBLOCK;
+}
+
 Status LogFile::open(const std::string &path, int flags) {
   path_ = path;
   if (int stream = streamOf(path); stream >= 0) {
@@ -56,11 +69,21 @@ Status LogFile::open(const std::string &path, int flags) {
   }
   // Without O_NONBLOCK the open and each write would wait for a reader, however
   // long that takes.
+  const bool truncates = flags & O_TRUNC; // once it is locked
+  flags &= ~O_TRUNC;
   flags |= O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK;
   for (int tries = 0;; ++tries) {
     fd_ = ::open(path.c_str(), flags, 0666);
-    if (fd_ >= 0)
-      return {};
+    if (fd_ >= 0) {
+      Status status;
+      if (!takeLock(fd_))
+        status = Status::invalid(path + ": another run writes to it");
+      else if (truncates && isRegular(fd_) && ::ftruncate(fd_, 0) != 0)
+        status = fileError(path, errno);
+      if (!status.ok())
+        ::close(std::exchange(fd_, -1));
+      return status;
+    }
     if (errno != ENXIO) // no reader of the pipe
       return fileError(path, errno);
     if (stopRequested())
@@ -123,6 +146,11 @@ bool LogFile::openAgainIfGone() {
                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (fd < 0)
     return false;
+  if (!takeLock(fd)) {
+    ::close(fd);
+    errno = EWOULDBLOCK;
+    return false;
+  }
   ::close(std::exchange(fd_, fd));
   std::fprintf(stderr,
                isThere ? "warning: %s: is another file than before; the log "

@@ -26,7 +26,8 @@ public:
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Opens `path` to append with further `flags` of open(). Waits, with a note,
+  /// Opens `path` to append with further `flags` of open(), and locks it:
+  /// SINTER_INVALID if another process has it open. Waits, with a note,
   /// for a reader of a pipe; SINTER_INTERRUPTED if a stop is requested
   /// meanwhile.
   Status open(const std::string &path, int flags);

@@ -10,6 +10,7 @@
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/MemoryChart.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/SumMemory.h"
 
 #include <cinttypes>
@@ -136,8 +137,12 @@ static void printEntry(const sinter_artifact &artifact,
 
 Status sinter::rt::runPlan(const sinter_artifact &artifact,
                            const TrainerOptions &options) {
-  if (!options.output.empty())
+  if (!options.output.empty()) {
+    const OutputKind page = {"a page", {"<!DOCTYPE html>"}};
+    SINTER_RETURN_IF_ERROR(
+        checkOutput("-o", options.output, InputFiles(), &page));
     return writeFileAtomic(options.output, memoryPage(artifact));
+  }
   if (!options.json) {
     std::printf("states: %u, %" PRIu64 " bytes%s; constants: %" PRIu64
                 " bytes\n",

@@ -227,7 +227,9 @@ Status Trainer::finishStep() {
   }
   const int64_t step = doneSteps_++;
   measureStep();
+  lossBefore_ = lastLoss_;
   lastLoss_ = replicas_->scalar(SINTER_OUTPUT_LOSS).value();
+  areLossesZero_ &= lastLoss_ == 0;
   std::optional<JsonLog::Scale> scale = lossScale();
   const JsonLog::Details details = {scale, norms()};
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
@@ -314,6 +316,7 @@ Status Trainer::loop() {
       SINTER_RETURN_IF_ERROR(finishStep());
     if (ends) {
       job_->setStep(step_, /*isTraining=*/false);
+      warnIfNothingCounts();
       SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(evaluateNow());
     }
@@ -325,6 +328,20 @@ Status Trainer::loop() {
   SINTER_RETURN_IF_ERROR(finishSteps());
   job_->setStep(step_, /*isTraining=*/false);
   return timeCommands(/*ends=*/true);
+}
+
+/// At the end of an epoch: a loss of 0 may mean that there was none. Labels of
+/// later steps have been read, too, and other processes read others; the losses
+/// are those of all.
+void Trainer::warnIfNothingCounts() {
+  if (saysNothingCounts_ || !areLossesZero_ || !job_->isLeader() ||
+      !trainData_->allLabelsIgnored())
+    return;
+  saysNothingCounts_ = true;
+  progress_->warn("warning: " + options_.data +
+                  ": no label counts so far, all are the ignored one (" +
+                  std::to_string(artifact_.training->ignoreIndex) +
+                  "): a loss of 0 means that there is none");
 }
 
 /// Evaluates if there is data for it and it has not been done after this step.

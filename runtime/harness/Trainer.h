@@ -14,6 +14,7 @@
 #include "runtime/harness/CommandTimes.h"
 #include "runtime/harness/EventLog.h"
 #include "runtime/harness/JsonLog.h"
+#include "runtime/harness/OutputFile.h"
 #include "runtime/harness/Progress.h"
 #include "runtime/harness/Replicas.h"
 #include "runtime/harness/SaveTimes.h"
@@ -74,6 +75,7 @@ private:
   Status init();
   Status countSteps();
   Status planRates();
+  Status checkOutputs() const;
   Status openLog();
   JsonLog::Position logged() const;
   Status load();
@@ -120,7 +122,9 @@ private:
   Status sendKeptState(uint32_t index);
   Status receiveKeptState(uint32_t index, uint32_t rank);
   std::string rowsText(int64_t step) const;
+  void warnIfNothingCounts();
   Status evaluateNow();
+  std::optional<float> lossAfter(int64_t step) const;
   Manifest manifest() const;
   bool isTimeToSave();
   Result<std::optional<std::string>> findNonFinite();
@@ -146,6 +150,7 @@ private:
   Status saveOrWarn();
   Status saveLast();
   Status saveToSpare(const Status &failure);
+  Status saveTogether(const Status &failure);
   Status saveSound(const Status &failure);
   Status keepsStates(Status failure, int64_t step);
   Status finish();
@@ -194,6 +199,8 @@ private:
   /// After a failure that has nothing to do with the states: the steps whose
   /// updates they have.
   std::optional<int64_t> intactSteps_;
+  /// All processes have found the same failure, and save together.
+  bool savesTogether_ = false;
   bool othersWait_ = false; // rank 0 has failed where the others wait for it
   bool saysWhatIsLost_ = false; // the failure's message
   SaveTimes saveTimes_;
@@ -213,7 +220,9 @@ private:
   int64_t profileBegin_ = -1, profileEnd_ = -1;
   bool isTimed_ = false; // the steps that begin now
   std::optional<Evaluation> lastEvaluation_;
-  float lastLoss_ = 0;
+  float lastLoss_ = 0, lossBefore_ = 0; // of the last two steps that are done
+  bool areLossesZero_ = true;           // all of this run
+  bool saysNothingCounts_ = false;
   int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish
   int64_t skippedBefore_ = 0; // by the runs that this one continues
   int64_t lossesNotFinite_ = 0; // with --check-nonfinite=off

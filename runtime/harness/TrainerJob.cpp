@@ -17,11 +17,21 @@
 #include "runtime/train/CheckpointFile.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <random>
 #include <thread>
 #include <unistd.h>
 
 using namespace sinter::rt;
+
+/// "trace.rank3.json" for "trace.json".
+static std::string ofRank(const std::string &file, uint32_t rank) {
+  std::filesystem::path path = file;
+  path.replace_extension(".rank" + std::to_string(rank) +
+                         path.extension().string());
+  return path.string();
+}
 
 /// Joins the job, and leaves to rank 0 what one process does for all.
 Status Trainer::joinJob() {
@@ -41,10 +51,11 @@ Status Trainer::joinJob() {
   if (job_->isLeader())
     return {};
   options_.quiet = true;
-  options_.evalData.clear();
   options_.logJson.clear();
   options_.logStats = false;
   options_.tensorboard.clear();
+  if (!options_.traceEvents.empty())
+    options_.traceEvents = ofRank(options_.traceEvents, job_->rank());
   return {};
 }
 
@@ -115,12 +126,21 @@ Status Trainer::agreeOnRun() {
       {"the rows of --data", std::to_string(order_.rows)},
       {"the size of --data", std::to_string(fingerprint_.sizeBytes)},
       {"the content of --data", std::to_string(fingerprint_.contentHash)}};
-  // Files may lie elsewhere on another host; only rank 0 evaluates and saves.
-  constexpr const char *own[] = {"data", "eval-data", "checkpoint-every",
-                                 "keep"};
+  // Also options without a value, so that all have the same names.
+  std::map<std::string, std::string> values;
   for (const auto &[name, value] : runOptions(options_))
-    if (std::find(std::begin(own), std::end(own), name) == std::end(own))
-      facts.emplace_back("--" + name, value);
+    values[name] = value;
+  auto presence = [](const std::string &text) {
+    return text.empty() ? "" : "given";
+  };
+  // Files may lie elsewhere on another host, and only rank 0 evaluates.
+  values["eval-data"] = presence(options_.evalData);
+  for (const auto &[name, shapesRun] : trainOptionNames())
+    if (shapesRun && name != "data")
+      facts.emplace_back("--" + name, values[name]);
+  facts.emplace_back("--out", presence(options_.out));
+  facts.emplace_back("--spare", presence(options_.spare));
+  facts.emplace_back("--on-usr1", options_.goesOnAfterUsr1 ? "save" : "stop");
   SINTER_RETURN_IF_ERROR(job_->agree(facts));
   if (job_->isLeader() && savedStep_ >= 0)
     job_->tellSaved(savedStep_);

@@ -9,6 +9,7 @@
 // after the step, and runs the step that went wrong again, command by command.
 // Both write the step to a file (TrainerReplay.cpp). Several processes tell
 // each other after every step what they have found, and do and say the same.
+// Without the option, all get the same loss, and save what was before the step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -236,7 +237,18 @@ static bool changesStatesEarly(const sinter_artifact &artifact) {
 /// the step whose update caused it, if one did.
 Status Trainer::blameLoss(int64_t step, std::string what) {
   std::string updates = std::to_string(step);
-  const bool isLast = !replicas_->underWay();
+  bool isLast = !replicas_->underWay(), isOfAll = false;
+  if (job_->spansProcesses()) {
+    // All have the same loss. Steps that were started may differ, and are not
+    // waited for together.
+    job_->setStep(step, /*isTraining=*/false);
+    Result<std::string> later = job_->firstText(isLast ? "" : "later");
+    if (!later.ok())
+      return later.status();
+    isOfAll = later->empty();
+    isLast &= isOfAll;
+    job_->setStep(step, /*isTraining=*/!isOfAll);
+  }
   // With dynamic scaling, only gradients that are not finite protect the
   // states.
   const bool isKept = !lossScale() && !changesStatesEarly(artifact_);
@@ -259,14 +271,23 @@ Status Trainer::blameLoss(int64_t step, std::string what) {
           what + "; the states cannot be read: " + found.status().message());
     bad = std::move(*found);
   }
+  if (isOfAll) { // of divided states, one process may have the bad part
+    Result<std::string> first = job_->firstText(bad.value_or(""));
+    if (!first.ok())
+      return first.status();
+    bad = first->empty() ? std::nullopt : std::optional(*first);
+    job_->endTogether();
+  }
   if (bad)
     what = "after the update of step " + updates + " " + *bad + ", and " + what;
   else if (isKept)
     what += "; the step changed no state";
   const std::string advice =
       "; --check-nonfinite=step or =op names what made it";
-  if (!bad && isKept && isLast && store_)
+  if (!bad && isKept && isLast && !options_.out.empty()) {
+    savesTogether_ = isOfAll;
     return keepsStates(Status::failed(what + advice), step);
+  }
   return Status::failed(what + savedText() + advice);
 }
 

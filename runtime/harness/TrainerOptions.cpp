@@ -387,6 +387,8 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
     if (options.logStats && options.logJson.empty())
       return Status::invalid("--log-stats: needs --log-json=FILE");
+    if (!options.logJson.empty() && options.traceEvents == options.logJson)
+      return Status::invalid("--trace-events: is the same file as --log-json");
     if (options.json && !options.profile)
       return Status::invalid("--json: needs --profile; --log-json=FILE has one "
                              "object per step");

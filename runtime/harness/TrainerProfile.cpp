@@ -18,21 +18,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 
 using namespace sinter::rt;
 
 /// What is set up lazily is set up after this many steps of a run.
 static constexpr int64_t kWarmups = 3;
 static constexpr int64_t kMostSteps = 10;
-
-/// "trace.rank3.json" for "trace.json".
-static std::string ofRank(const std::string &file, uint32_t rank) {
-  std::filesystem::path path = file;
-  path.replace_extension(".rank" + std::to_string(rank) +
-                         path.extension().string());
-  return path.string();
-}
 
 static uint64_t nanoseconds(clockid_t clock) {
   timespec time;
@@ -78,8 +69,6 @@ Status Trainer::planProfile() {
         Executor *executor = program.find(entry.name);
         return executor ? executor->describe(index) : std::string();
       });
-  if (!job_->isLeader() && !options_.traceEvents.empty())
-    options_.traceEvents = ofRank(options_.traceEvents, job_->rank());
   // A file that cannot be written is an error before the run, not after it.
   return options_.traceEvents.empty()
              ? Status()

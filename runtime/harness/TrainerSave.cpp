@@ -14,10 +14,21 @@
 #include "runtime/harness/Trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
 using namespace sinter::rt;
+
+/// The loss of the last of `step` steps, if it is known and finite.
+std::optional<float> Trainer::lossAfter(int64_t step) const {
+  if (step == firstStep_)
+    return resumed_ ? resumed_->loss : std::nullopt;
+  const float loss = step == doneSteps_       ? lastLoss_
+                     : step + 1 == doneSteps_ ? lossBefore_
+                                              : NAN;
+  return std::isfinite(loss) ? std::optional(loss) : std::nullopt;
+}
 
 Manifest Trainer::manifest() const {
   Manifest manifest;
@@ -32,6 +43,7 @@ Manifest Trainer::manifest() const {
   manifest.shuffle = order_.shuffle;
   manifest.evaluated = evaluated_;
   manifest.totalSteps = totalSteps_;
+  manifest.loss = lossAfter(step_);
   manifest.data = fingerprint_;
   manifest.header = trainData_->dataset().header;
   manifest.options = runOptions(options_);
@@ -129,13 +141,7 @@ Status Trainer::checkTrainData(bool ofAll) {
   if (ofAll && job_->spansProcesses()) {
     if (!changed.empty())
       changed = "rank " + std::to_string(job_->rank()) + ": " + changed;
-    Result<std::string> first =
-        job_->combine(changed, [](const std::vector<std::string> &all) {
-          for (const std::string &text : all)
-            if (!text.empty())
-              return text;
-          return std::string();
-        });
+    Result<std::string> first = job_->firstText(changed);
     if (!first.ok())
       return first.status();
     changed = *first;
@@ -282,6 +288,42 @@ Status Trainer::saveToSpare(const Status &failure) {
                         spare_->directory() + " and another --out");
 }
 
+/// All processes have found `failure`, which leaves the states as they are
+/// after *intactSteps_ steps: they save them together and say the same.
+Status Trainer::saveTogether(const Status &failure) {
+  if (*intactSteps_ <= std::max(newestStep(), firstStep_))
+    return failure;
+  if (step_ != *intactSteps_)
+    evaluated_ = false;
+  step_ = *intactSteps_;
+  const std::string state = "the state after step " + std::to_string(step_);
+  if (job_->isLeader()) // if this is killed meanwhile, the reason is known
+    progress_->warn("warning: " + failure.message() + "; " + state +
+                    " is being saved");
+  job_->setStep(step_, /*isTraining=*/false);
+  Status saved = checkTrainData(/*ofAll=*/true);
+  if (saved.ok())
+    saved = compareProcesses();
+  if (saved.ok() && job_->isLeader()) {
+    saved = saveLast();
+    (void)endSaves();
+  } else if (saved.ok()) {
+    saved = assistSaves();
+  }
+  // Rank 0 knows how it went, even if another one has ended.
+  std::string text = saved.ok()
+                         ? state + " was saved: --resume continues from there"
+                     : saved.code() == SINTER_FAILED
+                         ? saved.message()
+                         : state + " was not saved: " + saved.message();
+  Result<std::string> shared = job_->share(text);
+  if (shared.ok())
+    text = *shared;
+  else if (!job_->isLeader())
+    text = state + " may not have been saved: " + shared.status().message();
+  return failure.as(failure.code(), failure.message() + "; " + text);
+}
+
 /// `failure` ended the run. Where it has nothing to do with the states, they
 /// are saved, so that no step is lost.
 Status Trainer::saveSound(const Status &failure) {
@@ -291,6 +333,8 @@ Status Trainer::saveSound(const Status &failure) {
   };
   // Of the steps that were started at once, all but one may have been made.
   const bool isTrained = std::max(doneSteps_, startedSteps_ - 1) > from;
+  if (savesTogether_)
+    return saveTogether(failure);
   if (failure.isAboutOthers() || !job_->status().ok())
     return failure; // Job::conclude() says why
   if (!job_->isLeader())

@@ -9,9 +9,11 @@
 
 #include "runtime/harness/Trainer.h"
 
+#include "runtime/base/NumberText.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/RunRecord.h"
+#include "runtime/train/TensorFile.h"
 
 #include "sinter/program_names.h"
 
@@ -38,6 +40,7 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(countSteps());
   if (resumed_)
     SINTER_RETURN_IF_ERROR(checkResumed());
+  SINTER_RETURN_IF_ERROR(checkOutputs());
   SINTER_RETURN_IF_ERROR(planRates());
   if (!replicas_)
     SINTER_RETURN_IF_ERROR(createPrograms());
@@ -179,7 +182,7 @@ Status Trainer::openAllData() {
         " rows are not a multiple of the batch of " +
         std::to_string(order_.batch) + " (--last-batch=error)");
   fingerprint_ = fingerprint(trainData_->dataset());
-  if (options_.evalData.empty())
+  if (options_.evalData.empty() || !job_->isLeader())
     return {};
   const sinter_entry *eval = findEntry(artifact_, SINTER_ENTRY_EVAL);
   if (!eval)
@@ -218,7 +221,44 @@ Status Trainer::planRates() {
   if (!created.ok())
     return created.status();
   schedule_ = std::move(*created);
+  // The two halves of --verify-resume are not whole runs.
+  const int64_t last = totalSteps_ - 1;
+  if (options_.warmupSteps > totalSteps_ && last >= step_ &&
+      options_.stopAfter == INT64_MAX)
+    say("warning: --warmup-steps=" + std::to_string(options_.warmupSteps) +
+        ": the run has " + std::to_string(totalSteps_) +
+        (totalSteps_ == 1 ? " step" : " steps") + ", so the rate reaches " +
+        realText(decimalValue(schedule_->learningRate(last))) +
+        ", not --lr=" + realText(*options_.lr));
   return {};
+}
+
+/// No file that the run writes may be one that it reads, or of another kind.
+Status Trainer::checkOutputs() const {
+  InputFiles inputs;
+  for (const auto &[what, data] :
+       {std::pair("a file of --data", &trainData_),
+        std::pair("a file of --eval-data", &evalData_)})
+    if (*data)
+      for (const std::shared_ptr<InputFile> &file : (*data)->dataset().files)
+        inputs.add(what, file->path());
+  if (!options_.init.empty())
+    inputs.addWeights("a file of --init", options_.init);
+  if (resumed_) {
+    const std::string &from =
+        options_.resumePath.empty() ? options_.out : options_.resumePath;
+    const std::string what = "a file of the checkpoint that is resumed";
+    inputs.add(what, checkpointPath(from, resumed_->step));
+    inputs.addWeights(what, from); // which is a checkpoint itself
+  }
+  if (!options_.traceEvents.empty())
+    SINTER_RETURN_IF_ERROR(checkOutput("--trace-events", options_.traceEvents,
+                                       inputs, &CommandTimes::traceKind()));
+  // What is in the file of a standard stream is not replaced.
+  return options_.logJson.empty() || LogFile::isStandardStream(options_.logJson)
+             ? Status()
+             : checkOutput("--log-json", options_.logJson, inputs,
+                           &JsonLog::kind());
 }
 
 Status Trainer::openLog() {
@@ -237,9 +277,12 @@ Status Trainer::openLog() {
     return {};
   if (options_.logStats)
     log_.addStats();
-  SINTER_RETURN_IF_ERROR(
-      opened("--log-json", resumed_ ? log_.resume(options_.logJson, logged())
-                                    : log_.create(options_.logJson)));
+  Status log = resumed_ ? log_.resume(options_.logJson, logged())
+                        : log_.create(options_.logJson);
+  // It is the log of another run, which is kept.
+  if (log.code() == SINTER_INVALID && log.systemError() == 0)
+    return log.as(log.code(), "--log-json: " + log.message());
+  SINTER_RETURN_IF_ERROR(opened("--log-json", log));
   log_.start(step_, startFields(artifact_, manifest(), order_.batchesPerEpoch(),
                                 replicas_->workers(), options_.out));
   return {};
@@ -252,6 +295,7 @@ JsonLog::Position Trainer::logged() const {
   position.step = resumed_->step;
   position.isEvaluated = resumed_->evaluated;
   position.isInEpoch = resumed_->batchInEpoch != 0;
+  position.loss = resumed_->loss;
   for (const auto &[name, value] : resumed_->options)
     if (name == "eval-data")
       position.epochs = resumed_->epoch;

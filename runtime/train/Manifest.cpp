@@ -7,6 +7,7 @@
 #include "runtime/train/Manifest.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/train/SafetensorsHeader.h"
 
 #include <charconv>
@@ -224,6 +225,8 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
   add("shuffle", flag(manifest.shuffle));
   add("evaluated", flag(manifest.evaluated));
   add("totalSteps", std::to_string(manifest.totalSteps));
+  if (manifest.loss)
+    add("lastLoss", realText(*manifest.loss));
   const DatasetFingerprint &data = manifest.data;
   add("data",
       block("{}", {member("sizeBytes", std::to_string(data.sizeBytes)),
@@ -291,6 +294,9 @@ Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
   manifest.shuffle = reader.boolean("shuffle");
   manifest.evaluated = reader.boolean("evaluated");
   manifest.totalSteps = reader.count("totalSteps");
+  if (auto loss = json.find("lastLoss");
+      loss != json.end() && loss->is_number())
+    manifest.loss = loss->get<float>();
   manifest.stateTableHash = reader.hash("stateTable");
   manifest.payloadBytes = static_cast<uint64_t>(reader.count("payloadBytes"));
   if (const Json *data = reader.member("data")) {

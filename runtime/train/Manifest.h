@@ -14,6 +14,7 @@
 #include "runtime/data/Dataset.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ struct Manifest {
   bool shuffle = true;
   bool evaluated = false; // the evaluation that follows this step is done
   int64_t totalSteps = 0; // requested for the run
+  /// Of the last step, finite; checkpoints before the first one have none, nor
+  /// have those of older programs.
+  std::optional<float> loss;
   DatasetFingerprint data;
   TableHeader header; // of the training data
   /// Names with values as text: the options that shape the run

@@ -256,7 +256,12 @@ TEST_CASE("bad values are named with their row", "[data][batch]") {
   bound.options.ignoreIndex = -1;
   reader =
       bound.bind(x, npy("<i4", "(5,)", bytesOf<int32_t>({0, 1, 2, 3, -1})));
+  CHECK(!reader->allLabelsIgnored()); // none was read
   CHECK(bound.fill(*reader, {4}).ok());
+  CHECK(reader->allLabelsIgnored());
+  CHECK(bound.fill(*reader, {4, 1, 4}).ok());
+  CHECK(bound.fill(*reader, {4}).ok());
+  CHECK(!reader->allLabelsIgnored());
 
   std::string y = npy("|u1", "(5,)", std::string(5, '\0'));
   std::vector<float> values(10, 1.0f);

@@ -222,3 +222,58 @@ TEST_CASE("json log: a resumed run keeps the other records up to its step",
   CHECK(warnings(copy, after(15, false)) == "");
   CHECK(copy == whole);
 }
+
+TEST_CASE("json log: that of another run is recognised by a loss",
+          "[harness][log]") {
+  TempFolder folder;
+  const std::string path = folder / "log";
+  write(path, records(1, 12));
+  auto resume = [&](std::optional<float> loss) {
+    JsonLog::Position position = after(7, false);
+    position.loss = loss;
+    JsonLog log;
+    return log.resume(path, position);
+  };
+  for (float loss : {0.25f, 0.50000006f}) {
+    const Status status = resume(loss);
+    CHECK(status.code() == SINTER_INVALID);
+    CHECK(status.message() ==
+          path + ": is the log of another run (step 7 has the loss 0.5, not " +
+              jsonNumber(loss) + "); name another file");
+    CHECK(read(path) == records(1, 12));
+  }
+  CHECK(resume(0.5f).ok());
+  CHECK(read(path) == records(1, 7));
+  // Older checkpoints have none.
+  CHECK(resume(std::nullopt).ok());
+  write(path, "{\"step\":7,\"epoch\":0,\"loss\":null,\"lr\":0.1}\n");
+  CHECK(!resume(0.5f).ok());
+}
+
+TEST_CASE("json log: one run writes to it at a time", "[harness][log]") {
+  TempFolder folder;
+  const std::string path = folder / "log";
+  write(path, records(1, 3));
+  {
+    LogFile first;
+    REQUIRE(first.open(path, O_CREAT).ok());
+    JsonLog second, third;
+    for (const Status &status :
+         {second.create(path), third.resume(path, after(2, false))}) {
+      CHECK(status.code() == SINTER_INVALID);
+      CHECK(status.message() == path + ": another run writes to it");
+    }
+    CHECK(read(path) == records(1, 3));
+  }
+  JsonLog later;
+  CHECK(later.create(path).ok());
+  CHECK(read(path).empty());
+  // A log that is replaced by one in use is not continued there.
+  LogFile log, other;
+  REQUIRE(log.open(folder / "one", O_CREAT).ok());
+  REQUIRE(other.open(folder / "two", O_CREAT).ok());
+  std::filesystem::rename(folder / "two", folder / "one");
+  log.append("text\n");
+  CHECK(read(folder / "one").empty());
+  CHECK(log.lostText() == ", 1 record of " + (folder / "one") + " is lost");
+}

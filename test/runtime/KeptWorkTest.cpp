@@ -371,6 +371,53 @@ TEST_CASE("resume keeps what it does not know in a log",
   CHECK(after.find("{\"step\":8,") != std::string::npos);
 }
 
+TEST_CASE("resume keeps off the log of another run", "[harness][train][kept]") {
+  Bench bench;
+  const std::string log = "--log-json=" + bench.path("log"),
+                    own = "--log-json=" + bench.path("own"),
+                    out = "--out=" + bench.path("out");
+  requireOk(bench.train({"--steps=12", log}));
+  requireOk(bench.train({"--steps=6", "--seed=2", out, own}));
+  const std::string before = read(bench.path("log"));
+  Outcome outcome = bench.train({"--steps=8", out, log, "--resume"});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome, "error: --log-json: " + bench.path("log") +
+                         ": is the log of another run (step 6 has the loss "));
+  CHECK(read(bench.path("log")) == before);
+  // A run that makes no step passes the loss on.
+  requireOk(bench.train({"--steps=6", out, own, "--resume=" + out.substr(6)}));
+  requireOk(bench.train({"--steps=8", out, own, "--resume"}));
+  const std::string whole = read(bench.path("own"));
+  CHECK(whole.find("{\"step\":8,") != std::string::npos);
+  outcome = bench.train({"--steps=9", "--out=" + bench.path("other"), log,
+                         "--resume=" + bench.path("out")});
+  CHECK(outcome.code == 2);
+  CHECK(read(bench.path("log")) == before);
+}
+
+TEST_CASE("a log has one run at a time", "[harness][train][kept]") {
+  Bench bench;
+  Bench other; // with streams of its own
+  Process process = startLong(bench);
+  const std::string before = read(bench.path("log"));
+  Outcome outcome =
+      other.train({"--steps=3", "--log-json=" + bench.path("log")});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err == "error: --log-json: " + bench.path("log") +
+                           ": another run writes to it\n");
+  process.signal(SIGTERM);
+  CHECK(process.wait().code == 75);
+  const std::string log = read(bench.path("log"));
+  CHECK(log.starts_with(before));
+  CHECK(std::count(log.begin(), log.end(), '\n') > 3);
+  CHECK(log.rfind("{\"step\":1,") == 0); // once
+  requireOk(other.train({"--steps=3", "--log-json=" + bench.path("log")}));
+  const std::string after = read(bench.path("log"));
+  CHECK(std::count(after.begin(), after.end(), '\n') == 3);
+}
+
 TEST_CASE("a log that is removed is made again", "[harness][kept]") {
   testfiles::TempFolder folder;
   const std::string path = folder / "logs/log";

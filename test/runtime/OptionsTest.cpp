@@ -131,6 +131,20 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
     INFO(bad);
     CHECK(errorOf({"--data=d", bad}).find(std::string(bad).substr(0, 4)) == 0);
   }
+  // A number is too small, or too large.
+  const std::string seeds = ": expected a whole number from "
+                            "-9223372036854775808 to 9223372036854775807";
+  CHECK(errorOf({"--seed=9223372036854775808"}) ==
+        "--seed=9223372036854775808" + seeds);
+  CHECK(errorOf({"--seed=-9223372036854775809"}) ==
+        "--seed=-9223372036854775809" + seeds);
+  CHECK(errorOf({"--epochs=9223372036854775808"}) ==
+        "--epochs=9223372036854775808: expected a whole number from 1 to "
+        "9223372036854775807");
+  CHECK(errorOf({"--epochs=0"}) ==
+        "--epochs=0: expected a whole number of at least 1");
+  CHECK(errorOf({"--keep=1000001"}) ==
+        "--keep=1000001: expected a whole number from 0 to 1000000");
   CHECK(errorOf({"--data=d", "--steps=1", "--lr=1", "--lr=1"}) ==
         "--lr: given twice");
   CHECK(errorOf({"--quiet", "--quiet"}) == "--quiet: given twice");

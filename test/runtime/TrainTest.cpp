@@ -181,6 +181,29 @@ TEST_CASE("train: learns, logs, evaluates and saves", "[harness][train]") {
   CHECK(outcome.out.find("{\"rows\":21,\"accuracy\":") == 0);
 }
 
+TEST_CASE("train: a warm-up that does not end in the run is said",
+          "[harness][train]") {
+  Bench bench;
+  auto said = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--lr=0.1", "--quiet"});
+    Outcome outcome = bench.train(more);
+    requireOk(outcome);
+    return outcome.err;
+  };
+  for (const char *schedule : {"constant", "step:2,0.5", "linear", "cosine"}) {
+    INFO(schedule);
+    const std::string option = "--lr-schedule=" + std::string(schedule);
+    CHECK(said({"--epochs=1", "--warmup-steps=20", option}) ==
+          "warning: --warmup-steps=20: the run has 10 steps, so the rate "
+          "reaches 0.05, not --lr=0.1\n");
+    CHECK(said({"--epochs=1", "--warmup-steps=10", option}) == "");
+  }
+  CHECK(said({"--steps=1", "--warmup-steps=2", "--lr-schedule=one-cycle"}) ==
+        "warning: --warmup-steps=2: the run has 1 step, so the rate reaches "
+        "0.004, not --lr=0.1\n");
+  CHECK(said({"--steps=0", "--warmup-steps=2"}) == "");
+}
+
 TEST_CASE("train: workers change nothing, seed and shuffle do",
           "[harness][train]") {
   Bench bench;

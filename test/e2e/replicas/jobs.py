@@ -64,9 +64,12 @@ def printed(processes):
 
 def alone(trainer, options, folder):
     """Trains in one process, with all replicas."""
+    log = folder + ".json"
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([trainer, *options, "--quiet", "--out=" + folder,
-                    "--log-json=" + folder + ".json"], check=True)
+    if os.path.exists(log):  # that of another run, which --resume=PATH does not continue
+        os.remove(log)
+    subprocess.run([trainer, *options, "--quiet", "--out=" + folder, "--log-json=" + log],
+                   check=True)
 
 
 def changed(log):
