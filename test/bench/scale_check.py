@@ -30,9 +30,12 @@ COPY_GBPS = 4.0   # what one core stages, sums and copies back
 
 
 def shape(rate):
+    # What a bucket that has filled up lets through at once would make short messages faster than
+    # the rate: 0.3 ms of it, and a few packets at least.
+    burst = max(16, int(rate * 300))
     for host, link in zip(hosts.HOSTS, hosts.LINKS):
         subprocess.run(["ip", "netns", "exec", host, "tc", "qdisc", "replace", "dev", link, "root",
-                        "tbf", "rate", f"{rate * 8000:.0f}mbit", "burst", "128kb", "latency", "2s"],
+                        "tbf", "rate", f"{rate * 8000:.0f}mbit", "burst", f"{burst}kb", "latency", "2s"],
                        check=True)
 
 
