@@ -107,6 +107,48 @@ Result<SharedMemory> SharedMemory::open(const std::string &address,
 
 // --- HostExchange -----------------------------------------------------------
 
+/// A ring buffer of bytes with one writer and one reader.
+struct HostExchange::ByteRing {
+  alignas(64) std::atomic<uint64_t> written; // bytes, of all calls
+  alignas(64) std::atomic<uint64_t> read;
+  // The bytes follow.
+};
+
+/// Wakes a process that waits for the others.
+struct HostExchange::Doorbell {
+  alignas(64) std::atomic<uint32_t> count; // how often others rang
+  std::atomic<uint32_t> isAsleep;
+  std::atomic<uint32_t> hasLeft; // the process exchanges nothing any more
+};
+
+/// What is still to be copied of some pieces.
+class HostExchange::PiecesLeft {
+public:
+  PiecesLeft() = default;
+  explicit PiecesLeft(const Pieces &pieces) : rest_(pieces) { skipEmpty(); }
+
+  bool isEmpty() const { return rest_.empty(); }
+  /// The next bytes, `most` of them at most; at least one unless isEmpty().
+  std::span<uint8_t> take(size_t most) {
+    const auto bytes = rest_[0].subspan(done_);
+    const size_t count = std::min(most, bytes.size());
+    done_ += count;
+    skipEmpty();
+    return bytes.first(count);
+  }
+
+private:
+  void skipEmpty() {
+    while (!rest_.empty() && rest_[0].size() == done_) {
+      rest_ = rest_.subspan(1);
+      done_ = 0;
+    }
+  }
+
+  std::span<const std::span<uint8_t>> rest_;
+  size_t done_ = 0; // of the first
+};
+
 /// What processes that can share memory have in common; "" if this one cannot.
 static std::string hostOfThisProcess() {
   constexpr uint64_t mostBytes = 256;
@@ -194,10 +236,11 @@ size_t HostExchange::memoryBytes() const {
   const size_t all = ranks_.size();
   return all * sizeof(Doorbell) + all * all * (sizeof(ByteRing) + ringBytes_);
 }
-Doorbell &HostExchange::doorbell(size_t index) const {
+HostExchange::Doorbell &HostExchange::doorbell(size_t index) const {
   return *std::launder(reinterpret_cast<Doorbell *>(memory_.data()) + index);
 }
-ByteRing &HostExchange::ring(size_t sender, size_t receiver) const {
+HostExchange::ByteRing &HostExchange::ring(size_t sender,
+                                           size_t receiver) const {
   const size_t all = ranks_.size();
   return *std::launder(reinterpret_cast<ByteRing *>(
       memory_.data() + all * sizeof(Doorbell) +
@@ -207,22 +250,33 @@ ByteRing &HostExchange::ring(size_t sender, size_t receiver) const {
 /// Copies in pieces of at most this, so that the other side begins early.
 constexpr size_t mostAtOnce = 64 << 10;
 
+template <typename Copy>
+uint64_t HostExchange::walk(ByteRing &ring, uint64_t begin, uint64_t end,
+                            PiecesLeft &left, Copy copy) const {
+  auto *data = reinterpret_cast<uint8_t *>(&ring + 1);
+  uint64_t at = begin;
+  while (at < end && !left.isEmpty()) {
+    const size_t place = at & (ringBytes_ - 1);
+    const auto bytes = left.take(std::min(end - at, ringBytes_ - place));
+    copy(data + place, bytes);
+    at += bytes.size();
+  }
+  return at;
+}
+
 bool HostExchange::push(size_t receiver, PiecesLeft &left) const {
   ByteRing &to = ring(own_, receiver);
   const uint64_t written = to.written.load(std::memory_order_relaxed);
   const uint64_t room =
       ringBytes_ - (written - to.read.load(std::memory_order_acquire));
-  const uint64_t end = written + std::min<uint64_t>(room, mostAtOnce);
-  uint64_t at = written;
-  while (at < end && !left.isEmpty()) {
-    const size_t place = at & (ringBytes_ - 1);
-    const auto bytes = left.take(std::min(end - at, ringBytes_ - place));
-    std::memcpy(bytesOf(to) + place, bytes.data(), bytes.size());
-    at += bytes.size();
-  }
-  if (at == written)
+  const uint64_t end =
+      walk(to, written, written + std::min<uint64_t>(room, mostAtOnce), left,
+           [](uint8_t *place, std::span<uint8_t> bytes) {
+             std::memcpy(place, bytes.data(), bytes.size());
+           });
+  if (end == written)
     return false;
-  to.written.store(at, std::memory_order_release);
+  to.written.store(end, std::memory_order_release);
   wake(receiver);
   return true;
 }
@@ -231,17 +285,14 @@ bool HostExchange::pull(size_t sender, PiecesLeft &left) const {
   ByteRing &from = ring(sender, own_);
   const uint64_t read = from.read.load(std::memory_order_relaxed);
   const uint64_t there = from.written.load(std::memory_order_acquire) - read;
-  const uint64_t end = read + std::min<uint64_t>(there, mostAtOnce);
-  uint64_t at = read;
-  while (at < end && !left.isEmpty()) {
-    const size_t place = at & (ringBytes_ - 1);
-    const auto bytes = left.take(std::min(end - at, ringBytes_ - place));
-    std::memcpy(bytes.data(), bytesOf(from) + place, bytes.size());
-    at += bytes.size();
-  }
-  if (at == read)
+  const uint64_t end =
+      walk(from, read, read + std::min<uint64_t>(there, mostAtOnce), left,
+           [](uint8_t *place, std::span<uint8_t> bytes) {
+             std::memcpy(bytes.data(), place, bytes.size());
+           });
+  if (end == read)
     return false;
-  from.read.store(at, std::memory_order_release);
+  from.read.store(end, std::memory_order_release);
   wake(sender);
   return true;
 }

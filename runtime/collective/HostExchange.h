@@ -13,7 +13,6 @@
 
 #include "runtime/collective/Exchange.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <vector>
@@ -45,48 +44,6 @@ private:
   size_t sizeBytes_ = 0;
 };
 
-/// A ring buffer of bytes with one writer and one reader.
-struct ByteRing {
-  alignas(64) std::atomic<uint64_t> written;
-  alignas(64) std::atomic<uint64_t> read;
-  // The bytes follow.
-};
-
-/// Wakes a process that waits for the others.
-struct Doorbell {
-  alignas(64) std::atomic<uint32_t> count; // how often others rang
-  std::atomic<uint32_t> isAsleep;
-  std::atomic<uint32_t> hasLeft; // the process exchanges nothing any more
-};
-
-/// What is still to be copied of some pieces.
-class PiecesLeft {
-public:
-  PiecesLeft() = default;
-  explicit PiecesLeft(const Pieces &pieces) : rest_(pieces) { skipEmpty(); }
-
-  bool isEmpty() const { return rest_.empty(); }
-  /// The next bytes, `most` of them at most; at least one unless isEmpty().
-  std::span<uint8_t> take(size_t most) {
-    const auto bytes = rest_[0].subspan(done_);
-    const size_t count = std::min(most, bytes.size());
-    done_ += count;
-    skipEmpty();
-    return bytes.first(count);
-  }
-
-private:
-  void skipEmpty() {
-    while (!rest_.empty() && rest_[0].size() == done_) {
-      rest_ = rest_.subspan(1);
-      done_ = 0;
-    }
-  }
-
-  std::span<const std::span<uint8_t>> rest_;
-  size_t done_ = 0; // of the first
-};
-
 class HostExchange final : public Exchange {
 public:
   /// Finds the processes of the meeting that can share memory with this one:
@@ -108,6 +65,10 @@ public:
   void abort() override;
 
 private:
+  struct Doorbell;
+  struct ByteRing;
+  class PiecesLeft;
+
   HostExchange() = default;
   /// Maps the memory, or leaves ranks_ empty.
   Status share(Meeting &meeting);
@@ -116,9 +77,11 @@ private:
 
   Doorbell &doorbell(size_t index) const;
   ByteRing &ring(size_t sender, size_t receiver) const;
-  uint8_t *bytesOf(ByteRing &ring) const {
-    return reinterpret_cast<uint8_t *>(&ring + 1);
-  }
+  /// Calls copy(place in the ring, bytes) for what is left, from byte `begin`
+  /// of all that ever pass the ring to `end`; where it ended.
+  template <typename Copy>
+  uint64_t walk(ByteRing &ring, uint64_t begin, uint64_t end, PiecesLeft &left,
+                Copy copy) const;
   /// Copies what the ring has room for; whether that is anything.
   bool push(size_t receiver, PiecesLeft &left) const;
   /// Copies what the ring has; whether that is anything.

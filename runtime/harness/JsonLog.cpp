@@ -182,7 +182,7 @@ Status JsonLog::resume(const std::string &path, const Position &position) {
   if (LogFile::isStandardStream(path) || ::stat(path.c_str(), &info) != 0 ||
       (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);
-  SINTER_RETURN_IF_ERROR(file_.open(path, 0)); // nobody else writes from now on
+  SINTER_RETURN_IF_ERROR(file_.open(path, 0)); // takes the lock
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     file_.close();

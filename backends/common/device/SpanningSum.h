@@ -237,7 +237,7 @@ private:
     }
     return true;
   }
-  /// Nobody sends this process what it has.
+  /// Copies the gathered part that this process has itself.
   void deliverOwnPart() const {
     for (const Piece &piece : pieces_)
       if (!hasSums() && piece.process == group_.process)

@@ -82,13 +82,8 @@ public:
       : device_(std::move(device)), meshes_(std::move(meshes)),
         rank_(meshes_[0]->rank), size_(meshes_[0]->size) {}
 
-  Status exchange(std::span<const Pieces> from,
-                  std::span<const Pieces> to) override {
-    return exchangeWhile(from, to, [] { return Status(); });
-  }
-
-  Status exchangeWhile(std::span<const Pieces> from, std::span<const Pieces> to,
-                       const std::function<Status()> &meanwhile) override {
+  Status exchange(std::span<const Pieces> from, std::span<const Pieces> to,
+                  const std::function<Status()> &meanwhile) override {
     Buffers sent, received;
     Status other;
     Status status = run([&] {
@@ -118,10 +113,6 @@ public:
     inUse_.clear();
     return other.ok() ? status : other;
   }
-
-  /// Each is a message, which has to have the same length on both sides.
-  bool takesPieces() const override { return false; }
-  std::string transport() const override { return "TCP"; }
 
   void abort() override {
     std::lock_guard lock(mutex_);

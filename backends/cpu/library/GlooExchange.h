@@ -13,14 +13,18 @@
 
 namespace sinter::cpu {
 
-class GlooExchange : public rt::Exchange {
+class GlooExchange {
 public:
-  /// The same; calls `meanwhile` while the bytes travel. Returns the first
-  /// error.
-  virtual rt::Status
-  exchangeWhile(std::span<const rt::Pieces> from,
-                std::span<const rt::Pieces> to,
-                const std::function<rt::Status()> &meanwhile) = 0;
+  virtual ~GlooExchange() = default;
+
+  /// As Exchange::exchange; each piece is a message, which has to have the same
+  /// length on both sides. Calls `meanwhile` while the bytes travel, and
+  /// returns its error if it fails.
+  virtual rt::Status exchange(std::span<const rt::Pieces> from,
+                              std::span<const rt::Pieces> to,
+                              const std::function<rt::Status()> &meanwhile) = 0;
+  /// As Exchange::abort.
+  virtual void abort() = 0;
 };
 
 /// Waits for the other processes of the meeting, each of which calls this.

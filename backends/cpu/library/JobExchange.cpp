@@ -27,15 +27,13 @@ public:
                   std::span<const Pieces> to) override {
     const auto farFrom = withoutHost(from);
     const auto farTo = withoutHost(to);
-    return others_->exchangeWhile(farFrom, farTo,
-                                  [&] { return host_->exchange(from, to); });
+    return others_->exchange(farFrom, farTo,
+                             [&] { return host_->exchange(from, to); });
   }
 
-  bool takesPieces() const override { return others_->takesPieces(); }
+  bool takesPieces() const override { return false; }
   std::string transport() const override {
-    return host_->numReached()
-               ? host_->transport() + " and " + others_->transport()
-               : others_->transport();
+    return (host_->numReached() ? host_->transport() + " and " : "") + "TCP";
   }
 
   void abort() override {

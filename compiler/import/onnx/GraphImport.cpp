@@ -162,8 +162,7 @@ static llvm::StringRef adviceFor(llvm::StringRef name) {
     return "";
   return "; random numbers are supported only with --train, in Dropout, "
          "Dropout2d and stochastic depth as PyTorch's exporter writes them; "
-         "for "
-         "inference, export the model in eval() mode";
+         "for inference, export the model in eval() mode";
 }
 
 void GraphImport::noteUnsupported(const NodeProto &node, llvm::StringRef label,
