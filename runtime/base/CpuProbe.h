@@ -11,7 +11,7 @@
 namespace sinter::rt {
 
 /// Changes when the same CPU would get other rates.
-inline constexpr int cpuProbeVersion = 2;
+inline constexpr int cpuProbeVersion = 3;
 
 /// Measures the rates of the core that runs the calling thread, in some 40 ms,
 /// with 17 MiB of memory. `cpu` tells the sizes of the caches. Each rate is the

@@ -105,14 +105,17 @@ public:
 
   Status run(void *const *buffers, const CallContext &context) override {
     const int64_t grain = std::max<int64_t>(1, taskBytes / panelBytes()),
-                  panels = panelsOf(shape_.n);
-    context.parallelFor(shape_.batchCount() * panels, grain,
-                        [&](int worker, int64_t begin, int64_t end) {
-                          for (int64_t task = begin; task < end; ++task)
-                            runPanel(buffers, worker, task / panels,
-                                     task % panels,
-                                     /*isFirst=*/task == begin);
-                        });
+                  panels = panelsOf(shape_.n),
+                  tasks = shape_.batchCount() * panels;
+    isBackward_ = !isBackward_;
+    context.parallelFor(
+        tasks, grain, [&](int worker, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t task = isBackward_ ? tasks - 1 - i : i;
+            runPanel(buffers, worker, task / panels, task % panels,
+                     /*isFirst=*/i == begin);
+          }
+        });
     return {};
   }
 
@@ -214,6 +217,10 @@ private:
 
   const std::span<const sinter_post_op> postOps_;
   Scratch scratch_;
+  /// Whether the panels come in descending order. They do in every other run:
+  /// if B is a little larger than a cache, as the recurrent weights of an LSTM,
+  /// most of it is still there from the run before.
+  bool isBackward_ = true;
 };
 
 /// B is a constant, which is packed.
