@@ -187,7 +187,7 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
     pm.addPass(passes::createFoldConstants());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
   if (isForHost(context))
-    pm.addNestedPass<mlir::func::FuncOp>(passes::createTransposeScanWeights());
+    pm.addNestedPass<mlir::func::FuncOp>(passes::createPackScanWeights());
   // A limit on memory matters more than time.
   const bool divides = dividesWeights(context.options);
   if (divides || !context.options.memoryLimitBytes)

@@ -71,11 +71,12 @@ def MergeContractions : Pass<"sinter-merge-contractions", "::mlir::func::FuncOp"
   }];
 }
 
-def TransposeScanWeights : Pass<"sinter-transpose-scan-weights", "::mlir::func::FuncOp"> {
-  let summary = "Transpose weights that the trips of a scan multiply a few rows by";
+def PackScanWeights : Pass<"sinter-pack-scan-weights", "::mlir::func::FuncOp"> {
+  let summary = "Copy weights that the trips of a scan multiply a few rows by";
   let description = [{
-    A whole operand of a scan of 4 trips or more that its body contracts along the last dimension, in products of 5 to 28
-    rows, is transposed before the scan; the products contract the first dimension. Constants stay as they are.
+    A whole operand of a scan of 4 trips or more that its body reads in products of 5 to 28 rows is copied before the scan
+    into the order in which these read it: panels of 64 columns if there are 16 rows or more and the columns are 2 to 63
+    whole panels, else rows, if the products contract the last dimension. Constants stay as they are.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

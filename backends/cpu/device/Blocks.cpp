@@ -67,22 +67,32 @@ void sinter::cpu::copyBlock(const Block &to, const float *from,
     return;
   }
   // Squares keep both sides within a few cache lines.
-  for (int64_t row0 = 0; row0 < to.rows; row0 += squareSide)
-    for (int64_t col0 = 0; col0 < to.cols; col0 += squareSide) {
-      int64_t rows = std::min(squareSide, to.rows - row0);
-      int64_t cols = std::min(squareSide, to.cols - col0);
-      float *target = to.data + row0 * to.rowStride + col0 * to.colStride;
-      const float *source = from + row0 * fromRowStride + col0 * fromColStride;
-      if (to.colStride == 1 && fromRowStride == 1)
-        transposePiece(target, to.rowStride, source, fromColStride, rows, cols);
-      else if (to.rowStride == 1 && fromColStride == 1)
-        transposePiece(target, to.colStride, source, fromRowStride, cols, rows);
-      else
-        for (int64_t row = 0; row < rows; ++row)
-          for (int64_t col = 0; col < cols; ++col)
-            target[row * to.rowStride + col * to.colStride] =
-                source[row * fromRowStride + col * fromColStride];
-    }
+  auto copySquare = [&](int64_t row0, int64_t col0) {
+    int64_t rows = std::min(squareSide, to.rows - row0);
+    int64_t cols = std::min(squareSide, to.cols - col0);
+    float *target = to.data + row0 * to.rowStride + col0 * to.colStride;
+    const float *source = from + row0 * fromRowStride + col0 * fromColStride;
+    if (to.colStride == 1 && fromRowStride == 1)
+      transposePiece(target, to.rowStride, source, fromColStride, rows, cols);
+    else if (to.rowStride == 1 && fromColStride == 1)
+      transposePiece(target, to.colStride, source, fromRowStride, cols, rows);
+    else
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t col = 0; col < cols; ++col)
+          target[row * to.rowStride + col * to.colStride] =
+              source[row * fromRowStride + col * fromColStride];
+  };
+  // It is faster to read lines to their ends than to write them so, unless the
+  // lines that are written share few sets of the cache.
+  constexpr int64_t crowdedStride = 256;
+  if (fromRowStride == 1 && to.rowStride % crowdedStride != 0)
+    for (int64_t col0 = 0; col0 < to.cols; col0 += squareSide)
+      for (int64_t row0 = 0; row0 < to.rows; row0 += squareSide)
+        copySquare(row0, col0);
+  else
+    for (int64_t row0 = 0; row0 < to.rows; row0 += squareSide)
+      for (int64_t col0 = 0; col0 < to.cols; col0 += squareSide)
+        copySquare(row0, col0);
 }
 
 void sinter::cpu::zeroBlock(const Block &block) {

@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-transpose-scan-weights))' | FileCheck %s
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-pack-scan-weights))' | FileCheck %s
 
 // A layer and its gradient: the first scan reads the weights transposed, the
 // second one as they are.
