@@ -290,8 +290,8 @@ void flush(const uint8_t *block, int64_t bytes) {
 //===----------------------------------------------------------------------===//
 
 /// In seconds. The thread's own time would not do: Linux subtracts from it what
-/// the host has stolen before, so that work in a virtual machine can seem faster
-/// than it is.
+/// the host has stolen before, so that work in a virtual machine can seem
+/// faster than it is.
 double now() {
   timespec time;
   ::clock_gettime(CLOCK_MONOTONIC, &time);

@@ -246,6 +246,34 @@ TEST_CASE("matmul: batches", "[matmul]") {
           CHECK(description.find("B packed at load") != std::string::npos);
       }
   }
+  SECTION("products by one matrix are one product") {
+    // Layers of a batch whose steps are transposed before or after them; the
+    // rows of A may be contiguous or not. A chunk ends within a group.
+    for (auto [count, rows] : {std::pair{16, 20}, {3, 200}, {70, 7}, {5, 5}})
+      for (bool alternates : {false, true})
+        for (bool isTransposed : {false, true}) {
+          CAPTURE(count, rows, alternates, isTransposed);
+          const int64_t columns = 136, depth = 400;
+          sinter_matmul p = dense(rows, columns, depth);
+          if (isTransposed) {
+            p.aStrideM = 1;
+            p.aStrideK = rows;
+          }
+          if (alternates)
+            p.cStrideM = count * columns;
+          // Matrices of A are farther apart than their rows: not one matrix.
+          addBatch(p, count, rows * depth + 16, 0,
+                   alternates ? columns : rows * columns);
+          addPostOp(p, SINTER_POST_BIAS);
+          addPostOp(p, SINTER_POST_ADD);
+          const std::string description = checkProduct(p),
+                            constant = checkProduct(p, {.constantB = true});
+          if (cpu::floatUnit() == cpu::FloatUnit::Fma16) {
+            CHECK(description.starts_with("product of fp32"));
+            CHECK(constant.starts_with("product of fp32"));
+          }
+        }
+  }
   SECTION("three dimensions, broadcast in the middle") {
     sinter_matmul p = dense(6, 10, 8);
     addBatch(p, 2, 3 * 48, 80, 12 * 60);

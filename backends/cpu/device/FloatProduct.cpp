@@ -58,16 +58,24 @@ constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2, panelsOfTask = 4;
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
 
+/// Rows of A in groups: rows of a group are the shape's stride apart, groups
+/// this one.
+struct RowGroups {
+  int64_t size;
+  int64_t stride = 0; // in elements; of no meaning if all rows are one group
+};
+
 class FloatProductCall : public LibraryCall {
 public:
   /// `constantB`: B, if it is constant, else null. `source`: gives the rows of
   /// A; null if they are in memory.
   FloatProductCall(OneDnnContext &context, const sinter_command &command,
-                   const MatmulShape &shape, const float *constantB,
+                   const MatmulShape &shape, const RowGroups &groups,
+                   const float *constantB,
                    std::unique_ptr<const RowSource> source)
-      : command_(command), shape_(shape), source_(std::move(source)),
-        postOps_(command.matmul.params->postOps,
-                 command.matmul.params->numPostOps),
+      : command_(command), shape_(shape), groups_(groups),
+        source_(std::move(source)), postOps_(command.matmul.params->postOps,
+                                             command.matmul.params->numPostOps),
         depths_(shape.k, ceilDiv(shape.k, mostStretch), 16),
         chunks_(shape.m,
                 ceilDiv(shape.m, chunkRows(context.workspaceBytes,
@@ -76,7 +84,8 @@ public:
         panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
         interleavesA_(source_ || (floatUnit() == FloatUnit::Fma8 &&
                                   panels_.count() >= panelsOfTiles)),
-        copiesA_(interleavesA_ || (shape.a.col != 1 && shape.k > 1)),
+        copiesA_(interleavesA_ || groups.size < shape.m ||
+                 (shape.a.col != 1 && shape.k > 1)),
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
                                 shape.n % lineColumns != 0)) {
     const sinter_slice &result = command.slices[command.numSlices - 1];
@@ -304,6 +313,11 @@ private:
     }
   }
 
+  int64_t offsetOfRow(int64_t row) const {
+    return row / groups_.size * groups_.stride +
+           row % groups_.size * shape_.a.row;
+  }
+
   Chunk startChunk(void *const *buffers, int64_t stretch,
                    const Partition &chunks, int64_t number, float *copy) const {
     const auto *a =
@@ -317,7 +331,7 @@ private:
     chunk.rows = chunks.size(number % chunks.count());
     chunk.stretch = stretch;
     chunk.a = a + shape_.batchOffset(shape_.a, chunk.batch) +
-              chunk.row * shape_.a.row + k * shape_.a.col;
+              offsetOfRow(chunk.row) + k * shape_.a.col;
     chunk.aStride = shape_.a.row;
     chunk.isRead = copiesA_;
     chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
@@ -337,8 +351,15 @@ private:
                        shape_.a.col, tiles.size(i), depth,
                        copy + tiles.begin(i) * depth);
     } else {
-      copyBlock({copy, chunk.rows, depth, depth, 1}, chunk.a, shape_.a.row,
-                shape_.a.col);
+      for (int64_t row = 0; row < chunk.rows;) {
+        const int64_t at = chunk.row + row,
+                      rows = std::min(chunk.rows - row,
+                                      groups_.size - at % groups_.size);
+        copyBlock({copy + row * depth, rows, depth, depth, 1},
+                  chunk.a + offsetOfRow(at) - offsetOfRow(chunk.row),
+                  shape_.a.row, shape_.a.col);
+        row += rows;
+      }
     }
     chunk.a = copy;
     chunk.aStride = depth;
@@ -473,6 +494,7 @@ private:
 
   const sinter_command &command_;
   const MatmulShape shape_;
+  const RowGroups groups_;
   const std::unique_ptr<const RowSource> source_;
   const std::span<const sinter_post_op> postOps_;
   const Partition depths_, chunks_, panels_;
@@ -487,13 +509,12 @@ private:
 
 } // namespace
 
-static LibraryCallResult makeCall(OneDnnContext &context,
-                                  const sinter_command &command,
-                                  const MatmulShape &shape,
-                                  const float *constantB,
-                                  std::unique_ptr<const RowSource> source) {
-  auto call = std::make_unique<FloatProductCall>(context, command, shape,
-                                                 constantB, std::move(source));
+static LibraryCallResult
+makeCall(OneDnnContext &context, const sinter_command &command,
+         const MatmulShape &shape, const RowGroups &groups,
+         const float *constantB, std::unique_ptr<const RowSource> source) {
+  auto call = std::make_unique<FloatProductCall>(
+      context, command, shape, groups, constantB, std::move(source));
   if (call->sharedBytes() + call->perWorkerBytes() > context.workspaceBytes)
     return std::unique_ptr<LibraryCall>();
   return std::unique_ptr<LibraryCall>(std::move(call));
@@ -506,20 +527,50 @@ static bool fits(const MatmulShape &shape) {
          shape.m >= fewest && shape.n >= fewest && shape.c.col == 1;
 }
 
+/// Makes one product of products by one B, as of a layer whose result is
+/// transposed: B is read and packed once, and rows of the result are written in
+/// the order of memory. With rows that are some pages apart, they would evict
+/// each other from the cache.
+static RowGroups joinProducts(MatmulShape &shape) {
+  const RowGroups all{shape.m};
+  if (floatUnit() != FloatUnit::Fma16 || shape.empty() ||
+      shape.batchRank != 1 || !shape.sharesB() || shape.transposed ||
+      shape.n <= maxPanelColumns)
+    return all;
+  const int64_t count = shape.batch[0], stride = shape.a.batch[0];
+  RowGroups groups;
+  if (shape.c.batch[0] == shape.m * shape.c.row) {
+    groups = {shape.m, stride};
+  } else if (shape.c.row == count * shape.c.batch[0]) {
+    groups = {count, shape.a.row};
+    shape.a.row = stride;
+    shape.c.row = shape.c.batch[0];
+  } else {
+    return all;
+  }
+  shape.m *= count;
+  shape.batchRank = 0;
+  return groups;
+}
+
 LibraryCallResult
 sinter::cpu::prepareFloatProduct(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
   MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
+  RowGroups groups = joinProducts(shape);
   if (!fits(shape))
     return std::unique_ptr<LibraryCall>();
   const float *constantB =
       constantAddress(command.slices[shape.transposed ? 0 : 1], constants);
   // Rows of a transposed B are read in place as those of A: for a few rows of A
   // it is not worth packing.
-  if (!constantB && shape.m <= fewRows && shape.b.row == 1 && shape.b.col != 1)
+  if (!constantB && shape.m <= fewRows && groups.size == shape.m &&
+      shape.b.row == 1 && shape.b.col != 1) {
     shape.transpose();
-  return makeCall(context, command, shape, constantB, nullptr);
+    groups = {shape.m};
+  }
+  return makeCall(context, command, shape, groups, constantB, nullptr);
 }
 
 LibraryCallResult sinter::cpu::prepareGatheredProduct(
@@ -528,5 +579,5 @@ LibraryCallResult sinter::cpu::prepareGatheredProduct(
   const MatmulShape shape = MatmulShape::simplify(*command.matmul.params);
   if (!fits(shape) || shape.transposed)
     return std::unique_ptr<LibraryCall>();
-  return makeCall(context, command, shape, b, std::move(source));
+  return makeCall(context, command, shape, {shape.m}, b, std::move(source));
 }

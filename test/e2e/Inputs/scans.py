@@ -23,13 +23,14 @@ class Form:
         self.body, self.next_values, self.slices = body, next_values, slices
 
 
-def dot(result, a, b, types):
-    return (f"{result} = sinter.dot_general {a}, {b} batch [] x [] contract [1] x [0] : ({types[0]}, {types[1]})"
+def dot(result, a, b, types, contract=0):
+    return (f"{result} = sinter.dot_general {a}, {b} batch [] x [] contract [1] x [{contract}] : ({types[0]}, {types[1]})"
             f" -> {types[2]}\n")
 
 
 ROW, SQUARE, OUT = "tensor<2x8xf32>", "tensor<8x8xf32>", "tensor<2x3xf32>"
 HALF, HALF_SQUARE = "tensor<4x16xbf16>", "tensor<16x16xbf16>"
+STATE, WIDE = "tensor<16x24xf32>", "tensor<16x192xf32>"
 ODD, LINE = "tensor<3xf32>", "tensor<5x16xf32>"
 FORMS = {
     # A recurrent cell: what it carries is also stacked.
@@ -43,6 +44,13 @@ FORMS = {
                   f"%k = sinter.mul %g, %c : {ROW}\n%d = sinter.add %k, %s : {ROW}\n"
                   f"%t = sinter.tanh %d : {ROW}\n%n = sinter.mul %g, %t : {ROW}\n" +
                   dot("%y", "%n", "%o", (ROW, "tensor<8x3xf32>", OUT)), ["%n", "%d"], ["%y", "%d"]),
+    # As many rows and columns as products read panels of: by weights, and by transposed ones.
+    "panels": Form({"%x": WIDE}, {"%h": STATE}, {"%r": "tensor<192x24xf32>", "%o": "tensor<24x192xf32>"}, [WIDE],
+                   dot("%p", "%h", "%r", (STATE, "tensor<192x24xf32>", WIDE), 1) +
+                   dot("%q", "%h", "%o", (STATE, "tensor<24x192xf32>", WIDE)) +
+                   f"%s = sinter.add %p, %x : {WIDE}\n%m = sinter.add %s, %q : {WIDE}\n%t = sinter.tanh %m : {WIDE}\n"
+                   f"%n = sinter.slice %t starts [0, 80] limits [16, 104] strides [1, 1] : ({WIDE}) -> {STATE}\n",
+                   ["%n"], ["%t"]),
     # Nothing is carried.
     "map": Form({"%x": LINE, "%z": LINE}, {}, {"%w": LINE}, [LINE],
                 f"%a = sinter.mul %x, %w : {LINE}\n%b = sinter.sub %a, %z : {LINE}\n", [], ["%b"]),
