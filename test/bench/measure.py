@@ -210,12 +210,15 @@ def compare(row, name, errors):
         return farther, (None if farther <= rows.MORE_ERROR else
                          f"the output is farther from that in fp32 than that of {name}:"
                          f" {farther:.2f} of its distance, more than {rows.MORE_ERROR:.0e}")
-    if errors["error"] <= limit:
-        return errors["error"], None
-    wrong = f"the output is {errors['error']:.1e} away from that of {name}, more than {limit:.0e}"
+    # In bf16 each side rounds other values, and the distance of two has both errors.
+    of, error = (("in fp32", errors.get("distance", float("inf"))) if row.precision == "bf16"
+                 else (f"of {name}", errors["error"]))
+    if error <= limit:
+        return error, None
+    wrong = f"the output is {error:.1e} away from that {of}, more than {limit:.0e}"
     if farther is not None:
-        wrong += f" ({1 + farther:.2f} times as far from that in fp32)"
-    return errors["error"], wrong
+        wrong += f" ({1 + farther:.2f} times as far as that of {name})"
+    return error, wrong
 
 
 def measureRow(row, makeOurs, makePeers, roundCount, roundS, reference=None):
@@ -404,13 +407,15 @@ class Rates:
 
 def addFloor(numbers, row, rates):
     """The least time: the larger of that of the operations and that of reading weights and
-    activations once, with the rates of one core times the threads."""
+    activations once, with the rates of one core times the threads. None for fast convolutions,
+    which have fewer operations than are counted."""
+    if row.precision == rows.FAST:
+        return
     size = numbers["weightBytes"] + numbers["activationBytes"]
     unit = row.precision if row.precision in ("bf16", "int8") else "fp32"
     products, (reads, level) = rates.products(unit), rates.reads(size)
     if products and reads:
-        # The operations of direct convolutions say nothing about others.
-        operations = 0 if row.precision == rows.FAST else numbers["flops"] / products / 1e6
+        operations = numbers["flops"] / products / 1e6
         moved = size / reads / 1e6
         numbers["floorMs"] = max(operations, moved) / row.threads
         numbers["floorOf"] = "operations" if operations >= moved else level

@@ -31,7 +31,7 @@ import networks
 import rows
 from make_cnn import FashionCnn
 from make_models import Lstm, largeMobilenetV3
-from make_vision import Bottleneck, ConvNextBlock, convNorm, resnet
+from make_vision import Bottleneck, ConvNextBlock, InvertedResidual, convNorm, resnet
 
 WORDS, PAST = 50257, 512
 ROUNDED = 3  # runs in float32
@@ -265,9 +265,20 @@ def draw(network, kind, batch):
     return found
 
 
+def residualNorms(model):
+    """The last norms of residual branches of convolutions."""
+    for module in model.modules():
+        if isinstance(module, (Bottleneck, InvertedResidual, MBConv)):
+            branch = module.narrow if isinstance(module, MBConv) else module.body
+            if getattr(module, "add", True):
+                yield [part for part in branch.modules() if isinstance(part, nn.BatchNorm2d)][-1]
+
+
 def make(network, kind):
     """The module with its weights: distinct scales and shifts of norms, small tables, statistics
-    that fit the activations."""
+    that fit the activations. Residual branches have small scales, as in trained networks, whose
+    initial ones are often zero (Goyal et al., Accurate, Large Minibatch SGD): with those of other
+    norms, each block would multiply the rounding of the one before it."""
     torch.manual_seed(1)
     model = find(network, kind).make()
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
@@ -279,6 +290,8 @@ def make(network, kind):
                     module.bias.uniform_(-0.3, 0.3)
             if isinstance(module, nn.Embedding):
                 module.weight.mul_(0.02)
+        for norm in residualNorms(model):
+            norm.weight.mul_(0.1)
         if norms:
             for norm in norms:
                 norm.momentum = 1.0

@@ -150,8 +150,9 @@ def say(answer):
 
 
 def errorsOf(ours, theirs, exact):
-    """`error`: how far ours is from theirs, relative to the largest. With `exact`, `farther`: by
-    which share it is farther from that than theirs is, root mean square."""
+    """`error`: how far ours is from theirs, relative to the largest. With `exact`, `distance`: how
+    far it is from that, relative, and `farther`: by which share farther than theirs; both root
+    mean square."""
     import numpy
 
     def finite(number):
@@ -162,8 +163,10 @@ def errorsOf(ours, theirs, exact):
         return {"error": float("inf")}
     errors = {"error": finite(abs(ours - own).max() / max(abs(own).max(), 1e-30))}
     if exact is not None:
-        far = [numpy.sqrt(((side - exact.reshape(-1))**2).mean()) for side in (ours, own)]
+        exact = exact.reshape(-1).astype(numpy.float64)
+        far = [numpy.linalg.norm(side - exact) for side in (ours, own)]
         errors["farther"] = finite(far[0] / max(far[1], 1e-30) - 1)
+        errors["distance"] = finite(far[0] / max(numpy.linalg.norm(exact), 1e-30))
     return errors
 
 

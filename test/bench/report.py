@@ -13,9 +13,10 @@ from measure import Reference
 METHOD = """\
 `tools/dev bench --write` measured these rows and wrote this page. A ratio is the time of a peer
 divided by the time of Sinter: above 1, Sinter is faster. All sides of a row have the same weights
-and inputs. In inference their outputs agree within {fp32:.0e} in fp32 and {bf16:.0e} in bf16,
-relative to the largest value. In int8 our output is not farther from that of the network in fp32
-than a peer's by more than {more:.0%} of its distance. In training their losses of the first {steps} steps agree with those of PyTorch in float64
+and inputs. In inference their outputs agree within {fp32:.0e} in fp32, relative to the largest value.
+In bf16 our output is within {bf16:.0e} of that of the network in fp32, root mean square, relative. In
+int8 it is not farther from that than a peer's by more than {more:.0%} of its distance. In training
+their losses of the first {steps} steps agree with those of PyTorch in float64
 within {lossFp32:.0e} in fp32 and {lossBf16:.0e} in bf16, or within {factor} times the distance of
 PyTorch in float32, where the network amplifies rounding more. Each side is a process of its own.
 Rounds alternate between the sides; a ratio is the median of the ratios of the rounds. The 10th and

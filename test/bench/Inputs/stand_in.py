@@ -33,8 +33,8 @@ if name != "sinter":
 requests = 0
 for line in sys.stdin:
     if name != "sinter" and "check" in json.loads(line):
-        farther = {"farther": float(options["farther"])} if "farther" in options else {}
-        say({"error": float(error), **farther})
+        say({"error": float(error), **{key: float(options[key]) for key in ("distance", "farther")
+                                       if key in options}})
         continue
     requests += 1
     if requests == int(options.get("breaks", 0)):
