@@ -71,7 +71,7 @@ private:
   void storeIntegers(const uint32_t *sums, const BlockPlace &place,
                      void *const *buffers, void *result) const;
   template <bool isCorrected, bool isAdded>
-  bool storeCodes(const uint32_t *sums, const BlockPlace &place,
+  void storeCodes(const uint32_t *sums, const BlockPlace &place,
                   void *const *buffers, void *result) const;
   template <bool isPlain, bool isCorrected>
   void storePairs(const uint32_t *sums, const BlockPlace &place,

@@ -180,22 +180,27 @@ SINTER_STORE_INLINE uint32_t keptRows(const BlockPlace &place) {
   return kept & static_cast<uint32_t>((uint64_t(1) << place.count) - 1);
 }
 
-/// The largest magnitude; infinite or NaN if one of them is.
-SINTER_STORE_INLINE float largestOf(Halves<__m512> x) {
-  const __m512i low = _mm512_castps_si512(_mm512_abs_ps(x.low)),
-                high = _mm512_castps_si512(_mm512_abs_ps(x.high));
-  return std::bit_cast<float>(
-      _mm512_reduce_max_epu32(_mm512_max_epu32(low, high)));
+/// Half a unit in the last place of 1.
+constexpr float halfUlp = 0x1p-24f;
+/// The largest error of an approximation that is worth it.
+constexpr float mostError = 0x1p-8f;
+
+/// The least distance from an integer that leaves a quotient undecided, if
+/// `error` is the largest of its approximation within the range of codes; 0 if
+/// that is too large, or NaN.
+SINTER_STORE_INLINE __m512 undecidedFrom(__m512 error) {
+  return _mm512_maskz_sub_ps(
+      _mm512_cmp_ps_mask(error, _mm512_set1_ps(mostError), _CMP_LT_OQ),
+      _mm512_set1_ps(0.5f), error);
 }
 
 /// Rounds approximate quotients. They decide unless one is too near a tie.
 class NearestCodes {
 public:
-  /// `error` is the largest of an approximation within the range of codes.
-  SINTER_STORE_INLINE explicit NearestCodes(float error)
-      : certain(_mm512_castps_si512(_mm512_set1_ps(0.5f - error))) {}
+  SINTER_STORE_INLINE explicit NearestCodes(__m512 undecided)
+      : undecided(_mm512_castps_si512(undecided)) {}
 
-  /// False if one is too near, or beyond int32. None is NaN.
+  /// False if one is too near, or beyond int32. One that is NaN meets 0.
   SINTER_STORE_INLINE bool round(const FloatPair &q, IntegerPair &n,
                                  FloatPair &floats) const {
     FloatPair distance;
@@ -209,17 +214,12 @@ public:
         _mm512_range_ps(distance[0], distance[1], largestMagnitude),
         _mm512_range_ps(distance[2], distance[3], largestMagnitude),
         largestMagnitude);
-    return !_mm512_cmpgt_epu32_mask(_mm512_castps_si512(worst), certain);
+    return !_mm512_cmpge_epu32_mask(_mm512_castps_si512(worst), undecided);
   }
 
 private:
-  __m512i certain;
+  __m512i undecided;
 };
-
-/// Half a unit in the last place of 1.
-constexpr float halfUlp = 0x1p-24f;
-/// The largest error of an approximation that is worth it.
-constexpr float mostError = 0x1p-8f;
 
 /// NaN stays NaN; other values that are not positive become 0.
 SINTER_STORE_INLINE __m512 relu(__m512 x) {
@@ -351,9 +351,9 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
 /// `isAdded`, added to codes in between. Quotients are found by products with
 /// ratios of scales. The bounds of their errors count roundings, in the exact
 /// form and in this one. Pairs of rows whose quotients are too near a tie are
-/// computed exactly. False if scales do not allow it.
+/// computed exactly.
 template <bool isCorrected, bool isAdded>
-SINTER_STORE_CPU bool
+SINTER_STORE_CPU void
 ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
                       void *const *buffers, void *result) const {
   const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
@@ -384,10 +384,19 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
   auto rangeOf = [](const Quantizer &by) {
     return 1 + std::max(-by.least, by.greatest);
   };
-  const float offset = largestOf(shift),
-              sumsError = halfUlp * 1.25f *
-                          (6 * rangeOf(first) + 6 * offset +
-                           2 * std::abs(first.zero) + 1);
+  constexpr float unit = halfUlp * 1.25f;
+  const float fixedError =
+      unit * (6 * rangeOf(first) + 2 * std::abs(first.zero) + 1);
+  auto undecided = [&](__m512 factor, __m512 shift) SINTER_STORE_CPU {
+    const __m512 error =
+        _mm512_fmadd_ps(_mm512_abs_ps(shift), _mm512_set1_ps(6 * unit),
+                        _mm512_set1_ps(fixedError));
+    // NaN if the factor is not finite.
+    return undecidedFrom(
+        _mm512_fmadd_ps(factor, _mm512_setzero_ps(), error));
+  };
+  const NearestCodes nearest(_mm512_min_ps(undecided(factor.low, shift.low),
+                                           undecided(factor.high, shift.high)));
   float addedError = 0, ratio = 0, addedRatio = 0, addedShift = 0;
   if constexpr (isAdded) {
     const sinter_post_op &codes = *form_.addCodes;
@@ -399,17 +408,12 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
                 ofCodes = std::abs(addedRatio) * 255,
                 ofZero = std::abs(addedRatio * codes.beta);
     addedError =
-        halfUlp * 1.25f *
-        (6 * ofSums + 8 * ofCodes + 8 * ofZero + 4 * std::abs(last.zero) + 1);
+        unit * (6 * ofSums + 8 * ofCodes + 8 * ofZero + 4 * std::abs(last.zero) + 1);
   } else {
     shift.low = _mm512_add_ps(shift.low, _mm512_set1_ps(last.zero));
     shift.high = _mm512_add_ps(shift.high, _mm512_set1_ps(last.zero));
   }
-  // False for NaN, too.
-  if (!(sumsError < mostError) || !(addedError < mostError) ||
-      !std::isfinite(largestOf(factor)))
-    return false;
-  const NearestCodes nearest(sumsError), lastNearest(addedError);
+  const NearestCodes lastNearest(undecidedFrom(_mm512_set1_ps(addedError)));
   const RegisterQuantizer exact(last, outDtype_), exactFake(first, outDtype_);
   const sinter_post_op none{0, 0, 1, 0};
   const RegisterAdder adder(isAdded ? *form_.addCodes : none, outDtype_);
@@ -491,22 +495,21 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
     _mm256_mask_storeu_epi8(to + offsets[1], mask,
                             _mm512_extracti64x4_epi64(codes, 1));
   }
-  return true;
 }
 
 void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
                                  void *const *buffers, void *result) const {
   if (!form_.scales)
     return storeIntegers(sums, place, buffers, result);
-  if (hasFastCodes_ &&
-      (form_.addCodes
-           ? (form_.integerBias
-                  ? storeCodes<true, true>(sums, place, buffers, result)
-                  : storeCodes<false, true>(sums, place, buffers, result))
-           : (form_.integerBias
-                  ? storeCodes<true, false>(sums, place, buffers, result)
-                  : storeCodes<false, false>(sums, place, buffers, result))))
-    return;
+  if (hasFastCodes_) {
+    if (form_.addCodes)
+      return form_.integerBias
+                 ? storeCodes<true, true>(sums, place, buffers, result)
+                 : storeCodes<false, true>(sums, place, buffers, result);
+    return form_.integerBias
+               ? storeCodes<true, false>(sums, place, buffers, result)
+               : storeCodes<false, false>(sums, place, buffers, result);
+  }
   const bool isPlain =
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
   if (form_.integerBias)
