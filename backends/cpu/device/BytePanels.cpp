@@ -346,6 +346,8 @@ multiply512(const ByteBlock &rows, int64_t first, const uint8_t *panel,
     const uint8_t *line = panel;
     for (int64_t at = steps.offset, end = at + steps.used(); at < end;
          at += group, line += lineBytes) {
+      __builtin_prefetch(line + stepBytes);
+      __builtin_prefetch(line + stepBytes + tileBytes);
       const __m512i b[2] = {_mm512_load_si512(line),
                             _mm512_load_si512(line + tileBytes)};
       for (int row = 0; row < count; ++row) {
