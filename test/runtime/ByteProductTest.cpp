@@ -60,18 +60,30 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
   }
   const std::array<int64_t, 2> parts = {0, m * depth};
   alignas(64) std::array<uint32_t, cpu::blockRows * cpu::panelColumns> sums;
-  sums.fill(0xdeadbeef);
   cpu::TileRegisters tiles;
-  cpu::PanelFetch none;
-  cpu::multiplyBytes(unit, tiles, signs,
-                     {rows->data(), depth, m, depth, k, parts}, panel->data(),
-                     sums.data(), none);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < cpu::panelColumns; ++j)
-      REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
-              (j < n ? 2 * sumOf(&a[static_cast<size_t>(i * k)], 1, signs.a,
-                                 &b[static_cast<size_t>(j)], n, signs.b, k)
-                     : 0));
+  // The rows in order, then the other way around.
+  for (bool isReversed : {false, true}) {
+    if (isReversed && unit == cpu::ByteUnit::Tiles)
+      continue;
+    cpu::ByteBlock block{depth,        k,     parts, isReversed,
+                         rows->data(), depth, m,     {}};
+    for (int64_t i = 0; i < m; ++i)
+      block.offsets[static_cast<size_t>(i)] = (m - 1 - i) * depth;
+    cpu::PanelFetch fetch(
+        {panel->data(), cpu::bytePanelBytes(panelDepth), 1, 0},
+        panelDepth / cpu::byteStep);
+    sums.fill(0xdeadbeef);
+    cpu::multiplyBytes(unit, tiles, signs, block, panel->data(), sums.data(),
+                       fetch);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < cpu::panelColumns; ++j) {
+        const int64_t row = isReversed ? m - 1 - i : i;
+        REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
+                (j < n ? 2 * sumOf(&a[static_cast<size_t>(row * k)], 1, signs.a,
+                                   &b[static_cast<size_t>(j)], n, signs.b, k)
+                       : 0));
+      }
+  }
 }
 
 /// A product by the CPU's library.

@@ -38,16 +38,23 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
     store_.store(block.sums, block.place, buffers, command_.numSlices - 1);
   };
   const int64_t bytes = bytePanelBytes(panelDepth()),
-                steps = panelDepth() / byteStep;
-  PanelFetch fetch(task.next, (task.end - task.begin) * task.panels * steps);
+                steps = panelDepth() / byteStep * task.panels;
+  const int64_t reads =
+      (task.end - task.begin - 1) * panelReads(factors_.unit, blockRows) +
+      panelReads(factors_.unit, rowsOf(task.end - 1));
+  ByteBlock rows;
+  rows.depth = factors_.depth;
+  rows.used = factors_.used;
+  rows.parts = factors_.parts;
+  rows.hasOffsets = factors_.hasOffsets;
+  PanelFetch fetch(task.next, steps * reads);
   for (int64_t number = task.begin; number < task.end; ++number)
     for (int64_t panel = 0; panel < task.panels; ++panel) {
       Block &block = blocks[turn];
       const int64_t column = panel * panelColumns;
       block.place.firstColumn = task.firstColumn + column;
       block.place.columns = std::min(panelColumns, task.columns - column);
-      ByteBlock rows{nullptr,       0, 0, factors_.depth, factors_.used,
-                     factors_.parts};
+      rows.count = block.place.count = rowsOf(number);
       setBlock(task.a, number, task.batch, rows, block.place);
       multiplyBytes(factors_.unit, tiles, factors_.signs, rows,
                     task.panel + panel * bytes, block.sums, fetch);

@@ -13,6 +13,7 @@
 #include "backends/cpu/device/ByteStore.h"
 #include "backends/cpu/device/PanelCall.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -24,16 +25,18 @@ protected:
   struct Factors {
     ByteUnit unit;
     ByteSigns signs;
+    int64_t rows; // of all blocks
     std::vector<int64_t> parts;
     int64_t depth, used;
+    bool hasOffsets = false;
   };
   /// `sizes` without its `depth` and `panelBytes`, which follow from `factors`.
   ByteCall(const sinter_command &command, const ByteStore &store, Sizes sizes,
            Factors factors);
 
-  /// Sets the data, stride and count of the rows of block `block`, from `a` (A
-  /// or its copy), and their place in the result of product `batch`, from its
-  /// first column on.
+  /// Sets the data and stride or offsets of the rows of block `block`, from `a`
+  /// (A or its copy), and their place in the result of product `batch`, from
+  /// its first column on. Their count is set.
   virtual void setBlock(const uint8_t *a, int64_t block, int64_t batch,
                         ByteBlock &rows, BlockPlace &place) const = 0;
 
@@ -41,6 +44,10 @@ protected:
   ByteSigns signs() const { return factors_.signs; }
   int64_t panelDepth() const {
     return static_cast<int64_t>(factors_.parts.size()) * factors_.depth;
+  }
+
+  int64_t rowsOf(int64_t block) const {
+    return std::min(blockRows, factors_.rows - block * blockRows);
   }
 
 private:

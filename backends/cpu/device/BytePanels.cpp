@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BytePanels.h"
+#include "backends/cpu/device/Blocks.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
 
@@ -22,20 +23,22 @@ using namespace sinter::cpu::bytetiles;
 
 namespace {
 
+/// The most rows whose sums fit the registers, for vpdpbusd.
+constexpr int64_t rows512 = 8, rows256 = 5;
+
 /// Goes through all parts of rows in steps of byteStep elements.
 class PartRows {
 public:
-  PartRows(const ByteBlock &rows, int64_t first)
-      : rows_(rows), first_(rows.data + first * rows.rowStride) {}
+  explicit PartRows(const ByteBlock &rows) : rows_(rows) {}
 
-  /// Sets `data` to the next step of the first row; false after the last.
+  /// Sets `offset` to the next step's in a row; false after the last.
   bool next() {
     if (left_ > 0) {
-      data += byteStep;
+      offset += byteStep;
     } else {
       if (part_ == rows_.parts.size())
         return false;
-      data = first_ + rows_.parts[part_++];
+      offset = rows_.parts[part_++];
       left_ = rows_.depth;
     }
     left_ -= byteStep;
@@ -46,11 +49,10 @@ public:
     return std::min(byteStep, rows_.used - (rows_.depth - left_ - byteStep));
   }
 
-  const uint8_t *data = nullptr;
+  int64_t offset = 0;
 
 private:
   const ByteBlock &rows_;
-  const uint8_t *first_;
   size_t part_ = 0;
   int64_t left_ = 0;
 };
@@ -110,14 +112,18 @@ ByteUnit sinter::cpu::byteUnit() {
   return unit;
 }
 
+int64_t sinter::cpu::panelReads(ByteUnit unit, int64_t count) {
+  return unit == ByteUnit::Dot512 ? ceilDiv(count, rows512) : 1;
+}
+
 static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
                             const uint8_t *panel, uint32_t *sums) {
   std::fill(sums, sums + rows.count * panelColumns, 0u);
   for (int64_t i = 0; i < rows.count; ++i) {
     uint32_t *line = sums + i * panelColumns;
     for (int64_t k = 0, depth = rows.panelDepth(); k < depth; ++k) {
-      const uint8_t *a = rows.data + i * rows.rowStride +
-                         rows.parts[static_cast<size_t>(k / rows.depth)];
+      const uint8_t *a =
+          rows.row(i) + rows.parts[static_cast<size_t>(k / rows.depth)];
       const uint32_t factor = widen(a[k % rows.depth], signs.a);
       for (int64_t half = 0; half < 2; ++half) {
         const uint8_t *b = panel + lineOffset(k, half) + k % group;
@@ -289,13 +295,12 @@ __attribute__((target("avx2"))) void
 multiplyByPairs(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
   WideSteps wide;
   bool adds = false;
-  PartRows a(rows, 0);
+  PartRows a(rows);
   for (bool isThere = a.next(); isThere; panel += stepBytes) {
     const int64_t used = (a.used() + wideLanes - 1) / wideLanes * wideLanes,
                   at = wide.elements;
     for (int64_t row = 0; row < rows.count; ++row)
-      widenBytes<aSigned>(a.data + row * rows.rowStride, used,
-                          wide.rows[row] + at);
+      widenBytes<aSigned>(rows.row(row) + a.offset, used, wide.rows[row] + at);
     for (int64_t tile = 0; tile < 2; ++tile)
       widenBytes<bSigned>(panel + tile * tileBytes, used * tileColumns,
                           wide.panel[tile][at / group]);
@@ -315,38 +320,47 @@ multiplyByPairs(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
 
 // The instruction multiplies unsigned by signed bytes. If the signs of A and
 // the panel are equal, 128 is added to or subtracted from A: its highest bits
-// are inverted. The sums of the columns correct that.
-constexpr uint32_t highBits = 0x80808080u;
+// are inverted (`isShifted`). The sums of the columns correct that.
+constexpr int highBits = static_cast<int>(0x80808080u);
 
-uint32_t groupAt(const uint8_t *a, uint32_t flip) {
-  uint32_t four;
+int groupAt(const uint8_t *a) {
+  int four;
   std::memcpy(&four, a, sizeof(four));
-  return four ^ flip;
+  return four;
 }
 
-/// `count` rows of A from row `first` on.
-template <int count, bool bSigned>
+/// `count` rows of A from row `first` on. A group of A is a load that writes
+/// all lanes, which costs no arithmetic.
+template <int count, bool bSigned, bool isShifted>
 __attribute__((target("avx512f,avx512vnni"))) void
-multiply512(const ByteBlock &rows, int64_t first, uint32_t flip,
-            const uint8_t *panel, uint32_t *sums) {
+multiply512(const ByteBlock &rows, int64_t first, const uint8_t *panel,
+            uint32_t *sums, PanelFetch &fetch) {
+  const uint8_t *a[count];
+  for (int row = 0; row < count; ++row)
+    a[row] = rows.row(first + row);
   __m512i sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_si512();
-  for (PartRows a(rows, first); a.next(); panel += stepBytes)
-    for (int64_t at = 0; at < byteStep; at += group) {
-      __m512i b[2];
-      for (int half = 0; half < 2; ++half)
-        b[half] = _mm512_load_si512(panel + half * tileBytes +
-                                    at / group * lineBytes);
+  for (PartRows steps(rows); steps.next(); panel += stepBytes) {
+    fetch.step();
+    const uint8_t *line = panel;
+    for (int64_t at = steps.offset, end = at + steps.used(); at < end;
+         at += group, line += lineBytes) {
+      __builtin_prefetch(line + stepBytes);
+      __builtin_prefetch(line + stepBytes + tileBytes);
+      const __m512i b[2] = {_mm512_load_si512(line),
+                            _mm512_load_si512(line + tileBytes)};
       for (int row = 0; row < count; ++row) {
-        const __m512i x = _mm512_set1_epi32(static_cast<int>(
-            groupAt(a.data + row * rows.rowStride + at, flip)));
+        __m512i x = _mm512_set1_epi32(groupAt(a[row] + at));
+        if constexpr (isShifted)
+          x = _mm512_xor_si512(x, _mm512_set1_epi32(highBits));
         for (int half = 0; half < 2; ++half)
           sum[row][half] =
               bSigned ? _mm512_dpbusd_epi32(sum[row][half], x, b[half])
                       : _mm512_dpbusd_epi32(sum[row][half], b[half], x);
       }
     }
+  }
   for (int row = 0; row < count; ++row)
     for (int half = 0; half < 2; ++half)
       _mm512_store_si512(sums + (first + row) * panelColumns +
@@ -355,30 +369,35 @@ multiply512(const ByteBlock &rows, int64_t first, uint32_t flip,
 }
 
 /// The same with registers of 32 bytes, for the columns of one tile at a time.
-template <int count, bool bSigned>
+template <int count, bool bSigned, bool isShifted>
 __attribute__((target("avx2,avxvnni"))) void
-multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
-            const uint8_t *panel, uint32_t *sums) {
+multiply256(const ByteBlock &rows, int64_t first, const uint8_t *panel,
+            uint32_t *sums, PanelFetch &) {
+  const uint8_t *a[count];
+  for (int row = 0; row < count; ++row)
+    a[row] = rows.row(first + row);
   for (int64_t tile = 0; tile < 2; ++tile) {
     __m256i sum[count][2];
     for (int row = 0; row < count; ++row)
       sum[row][0] = sum[row][1] = _mm256_setzero_si256();
     const uint8_t *from = panel + tile * tileBytes;
-    for (PartRows a(rows, first); a.next(); from += stepBytes)
-      for (int64_t at = 0; at < byteStep; at += group) {
-        __m256i b[2];
-        for (int half = 0; half < 2; ++half)
-          b[half] = _mm256_load_si256(reinterpret_cast<const __m256i *>(
-              from + at / group * lineBytes + half * 32));
+    for (PartRows steps(rows); steps.next(); from += stepBytes) {
+      const auto *line = reinterpret_cast<const __m256i *>(from);
+      for (int64_t at = steps.offset, end = at + steps.used(); at < end;
+           at += group, line += 2) {
+        const __m256i b[2] = {_mm256_load_si256(line),
+                              _mm256_load_si256(line + 1)};
         for (int row = 0; row < count; ++row) {
-          const __m256i x = _mm256_set1_epi32(static_cast<int>(
-              groupAt(a.data + row * rows.rowStride + at, flip)));
+          __m256i x = _mm256_set1_epi32(groupAt(a[row] + at));
+          if constexpr (isShifted)
+            x = _mm256_xor_si256(x, _mm256_set1_epi32(highBits));
           for (int half = 0; half < 2; ++half)
             sum[row][half] =
                 bSigned ? _mm256_dpbusd_avx_epi32(sum[row][half], x, b[half])
                         : _mm256_dpbusd_avx_epi32(sum[row][half], b[half], x);
         }
       }
+    }
     for (int row = 0; row < count; ++row)
       for (int half = 0; half < 2; ++half)
         _mm256_store_si256(
@@ -388,35 +407,41 @@ multiply256(const ByteBlock &rows, int64_t first, uint32_t flip,
   }
 }
 
-using DotFunction = void (*)(const ByteBlock &, int64_t, uint32_t,
-                             const uint8_t *, uint32_t *);
-/// The most rows whose sums fit the registers.
-constexpr int64_t rows512 = 8, rows256 = 5;
+using DotFunction = void (*)(const ByteBlock &, int64_t, const uint8_t *,
+                             uint32_t *, PanelFetch &);
 
-template <bool bSigned> DotFunction dot512(int64_t rows) {
+template <bool bSigned, bool isShifted> DotFunction dot512(int64_t rows) {
   static constexpr std::array<DotFunction, rows512> functions = {
-      multiply512<1, bSigned>, multiply512<2, bSigned>, multiply512<3, bSigned>,
-      multiply512<4, bSigned>, multiply512<5, bSigned>, multiply512<6, bSigned>,
-      multiply512<7, bSigned>, multiply512<8, bSigned>};
+      multiply512<1, bSigned, isShifted>, multiply512<2, bSigned, isShifted>,
+      multiply512<3, bSigned, isShifted>, multiply512<4, bSigned, isShifted>,
+      multiply512<5, bSigned, isShifted>, multiply512<6, bSigned, isShifted>,
+      multiply512<7, bSigned, isShifted>, multiply512<8, bSigned, isShifted>};
   return functions[static_cast<size_t>(rows - 1)];
 }
-template <bool bSigned> DotFunction dot256(int64_t rows) {
+template <bool bSigned, bool isShifted> DotFunction dot256(int64_t rows) {
   static constexpr std::array<DotFunction, rows256> functions = {
-      multiply256<1, bSigned>, multiply256<2, bSigned>, multiply256<3, bSigned>,
-      multiply256<4, bSigned>, multiply256<5, bSigned>};
+      multiply256<1, bSigned, isShifted>, multiply256<2, bSigned, isShifted>,
+      multiply256<3, bSigned, isShifted>, multiply256<4, bSigned, isShifted>,
+      multiply256<5, bSigned, isShifted>};
   return functions[static_cast<size_t>(rows - 1)];
 }
 
 void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
-                    const uint8_t *panel, uint32_t *sums) {
+                    const uint8_t *panel, uint32_t *sums, PanelFetch &fetch) {
+  using Choice = DotFunction (*)(int64_t);
+  static constexpr Choice choices[2][2][2] = {
+      {{dot256<false, false>, dot256<false, true>},
+       {dot256<true, false>, dot256<true, true>}},
+      {{dot512<false, false>, dot512<false, true>},
+       {dot512<true, false>, dot512<true, true>}}};
   const bool isShifted = signs.a == signs.b;
+  const Choice choice = choices[isWide][signs.b][isShifted];
   const int64_t most = isWide ? rows512 : rows256;
-  for (int64_t first = 0; first < rows.count; first += most) {
-    const int64_t count = std::min(most, rows.count - first);
-    DotFunction function =
-        isWide ? (signs.b ? dot512<true>(count) : dot512<false>(count))
-               : (signs.b ? dot256<true>(count) : dot256<false>(count));
-    function(rows, first, isShifted ? highBits : 0, panel, sums);
+  // Groups of almost the same size: small ones wait for their sums.
+  for (int64_t first = 0, left = ceilDiv(rows.count, most); left > 0; --left) {
+    const int64_t count = ceilDiv(rows.count - first, left);
+    choice(count)(rows, first, panel, sums, fetch);
+    first += count;
   }
   if (!isShifted)
     return;
@@ -450,7 +475,8 @@ void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
     return byPairs[signs.a][signs.b](rows, panel, sums);
   case ByteUnit::Dot256:
   case ByteUnit::Dot512:
-    return multiplyByDots(unit == ByteUnit::Dot512, rows, signs, panel, sums);
+    return multiplyByDots(unit == ByteUnit::Dot512, rows, signs, panel, sums,
+                          fetch);
   case ByteUnit::Tiles:
     tiles.configure(rows.count, byteStep);
     return byTiles[signs.a][signs.b](rows, panel, sums, fetch);

@@ -13,6 +13,7 @@
 
 #include "backends/cpu/device/TileRegisters.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -64,22 +65,34 @@ void packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
                   uint8_t *packed);
 
 /// Rows of A, which are sums of parts: part i of a row begins at element
-/// parts[i] + row * rowStride of `data` and has `depth` elements, which is
-/// padded. The panel has the rows of all parts, in order. Elements that meet
-/// zeros of the panel may be anything: they do from `used` on.
+/// parts[i] of the row and has `depth` elements, which is padded. The panel has
+/// the rows of all parts, in order. Elements that meet zeros of the panel may
+/// be anything: they do from `used` on. Rows are `rowStride` elements apart,
+/// or, if `hasOffsets`, so many behind `data`; tiles need a stride.
 struct ByteBlock {
-  const uint8_t *data;
-  int64_t rowStride, count, depth, used; // count: 1 to blockRows
+  int64_t depth, used;
   std::span<const int64_t> parts;
+  bool hasOffsets;
+  const uint8_t *data;
+  int64_t rowStride, count; // count: 1 to blockRows
+  std::array<int64_t, blockRows> offsets;
 
+  const uint8_t *row(int64_t i) const {
+    return data +
+           (hasOffsets ? offsets[static_cast<size_t>(i)] : i * rowStride);
+  }
   int64_t panelDepth() const {
     return static_cast<int64_t>(parts.size()) * depth;
   }
 };
 
+/// How often the unit reads a panel for a block of `count` rows.
+int64_t panelReads(ByteUnit unit, int64_t count);
+
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned
-/// to 64 bytes, and so is the panel. hasByteUnit(unit). A step of `fetch` is
-/// one of byteStep elements; only tiles are faster than memory.
+/// to 64 bytes, and so is the panel. hasByteUnit(unit). `fetch` makes a
+/// step for each byteStep elements that are read of the panel; with a unit that
+/// memory keeps up with, none.
 void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
                    const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
                    PanelFetch &fetch);

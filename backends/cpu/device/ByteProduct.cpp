@@ -31,7 +31,7 @@ public:
                            command.matmul.params->outDtype, shape.transposed,
                            shape.c.col),
                  sizesOf(shape),
-                 {unit, signs, {0}, paddedBytes(shape.k), shape.k}),
+                 {unit, signs, shape.m, {0}, paddedBytes(shape.k), shape.k}),
         shape_(shape) {
     if (constantB)
       packConstantB(context, constantB);
@@ -63,9 +63,6 @@ private:
             isCopied(shape) ? blocks : 0,
             isCopied(shape) ? shape.m * depth : 0};
   }
-  int64_t rowsOf(int64_t block) const {
-    return std::min(blockRows, shape_.m - block * blockRows);
-  }
 
   const uint8_t *operandA(void *const *buffers, int64_t batch) const override {
     return static_cast<const uint8_t *>(buffers[shape_.transposed ? 1 : 0]) +
@@ -91,7 +88,6 @@ private:
     const int64_t first = block * blockRows;
     rows.rowStride = isCopied(shape_) ? panelDepth() : shape_.a.row;
     rows.data = a + first * rows.rowStride;
-    rows.count = place.count = rowsOf(block);
     place.firstRow = first;
     const int64_t begin = shape_.batchOffset(shape_.c, batch) +
                           first * shape_.c.row +

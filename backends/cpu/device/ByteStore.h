@@ -71,10 +71,10 @@ private:
   void storeIntegers(const uint32_t *sums, const BlockPlace &place,
                      void *const *buffers, void *result) const;
   template <bool isCorrected, bool isAdded>
-  bool storeCodes(const uint32_t *sums, const BlockPlace &place,
+  void storeCodes(const uint32_t *sums, const BlockPlace &place,
                   void *const *buffers, void *result) const;
   template <bool isPlain, bool isCorrected>
-  void storePairs(const uint32_t *sums, const BlockPlace &place,
+  void storePairs(const uint32_t *sums, const BlockPlace &place, uint32_t among,
                   void *const *buffers, void *result) const;
 
   std::span<const sinter_post_op> postOps_;

@@ -180,46 +180,35 @@ SINTER_STORE_INLINE uint32_t keptRows(const BlockPlace &place) {
   return kept & static_cast<uint32_t>((uint64_t(1) << place.count) - 1);
 }
 
-/// The largest magnitude; infinite or NaN if one of them is.
-SINTER_STORE_INLINE float largestOf(Halves<__m512> x) {
-  const __m512i low = _mm512_castps_si512(_mm512_abs_ps(x.low)),
-                high = _mm512_castps_si512(_mm512_abs_ps(x.high));
-  return std::bit_cast<float>(
-      _mm512_reduce_max_epu32(_mm512_max_epu32(low, high)));
-}
-
-/// Rounds approximate quotients. They decide unless one is too near a tie.
-class NearestCodes {
-public:
-  /// `error` is the largest of an approximation within the range of codes.
-  SINTER_STORE_INLINE explicit NearestCodes(float error)
-      : certain(_mm512_castps_si512(_mm512_set1_ps(0.5f - error))) {}
-
-  /// False if one is too near, or beyond int32. None is NaN.
-  SINTER_STORE_INLINE bool round(const FloatPair &q, IntegerPair &n,
-                                 FloatPair &floats) const {
-    FloatPair distance;
-    for (int i = 0; i < pairRegisters; ++i) {
-      n[i] = _mm512_cvtps_epi32(q[i]);
-      floats[i] = _mm512_cvtepi32_ps(n[i]);
-      distance[i] = _mm512_sub_ps(q[i], floats[i]);
-    }
-    constexpr int largestMagnitude = 0b1011;
-    const __m512 worst = _mm512_range_ps(
-        _mm512_range_ps(distance[0], distance[1], largestMagnitude),
-        _mm512_range_ps(distance[2], distance[3], largestMagnitude),
-        largestMagnitude);
-    return !_mm512_cmpgt_epu32_mask(_mm512_castps_si512(worst), certain);
-  }
-
-private:
-  __m512i certain;
-};
-
 /// Half a unit in the last place of 1.
 constexpr float halfUlp = 0x1p-24f;
 /// The largest error of an approximation that is worth it.
 constexpr float mostError = 0x1p-8f;
+
+/// Bounds of 16 quotients, factor * x + low or high. Codes that both bounds
+/// round to are certain.
+struct QuotientBounds {
+  /// Of factor * x + shift. `isUsable`: where both bounds are within int32, and
+  /// the quotient is within `error` if it is in the range of codes; elsewhere,
+  /// nothing is certain.
+  SINTER_STORE_INLINE QuotientBounds(__m512 factor, __m512 shift, __m512 error,
+                                     __mmask16 isUsable)
+      : factor(_mm512_maskz_mov_ps(isUsable, factor)),
+        low(_mm512_mask_sub_ps(_mm512_set1_ps(-1), isUsable, shift, error)),
+        high(_mm512_mask_add_ps(_mm512_set1_ps(1), isUsable, shift, error)) {}
+
+  __m512 factor, low, high;
+};
+
+/// Rounds both bounds, and keeps bits that differ in `doubts`.
+SINTER_STORE_INLINE __m512i roundBounds(__m512 low, __m512 high,
+                                        __m512i &doubts) {
+  constexpr int orOfFirstAndDifference = 0b11110110;
+  const __m512i n = _mm512_cvtps_epi32(low);
+  doubts = _mm512_ternarylogic_epi32(doubts, n, _mm512_cvtps_epi32(high),
+                                     orOfFirstAndDifference);
+  return n;
+}
 
 /// NaN stays NaN; other values that are not positive become 0.
 SINTER_STORE_INLINE __m512 relu(__m512 x) {
@@ -253,12 +242,13 @@ void ByteStore::storeIntegers(const uint32_t *sums, const BlockPlace &place,
   }
 }
 
-/// With DEQUANTIZE. `isPlain`: at most biases and QUANTIZE are beside it.
-/// `isCorrected`: the sums have a bias.
+/// With DEQUANTIZE, the rows that have a bit in `among`. `isPlain`: at most
+/// biases and QUANTIZE are beside it. `isCorrected`: the sums have a bias.
 template <bool isPlain, bool isCorrected>
-SINTER_STORE_CPU void
+SINTER_STORE_CPU __attribute__((noinline)) void
 ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
-                      void *const *buffers, void *result) const {
+                      uint32_t among, void *const *buffers,
+                      void *result) const {
   const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
   auto operandOf = [&](const sinter_post_op *op) {
     return op ? buffers[op->slice] : nullptr;
@@ -285,7 +275,7 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
       fakeQuantizer(Quantizer(given(form_.fakeQuantize), outDtype_), outDtype_);
   const RegisterAdder adder(given(form_.addCodes), outDtype_);
   // The last row may be a pair with itself.
-  for (uint32_t left = keptRows(place); left != 0;) {
+  for (uint32_t left = keptRows(place) & among; left != 0;) {
     size_t rows[2];
     rows[0] = rows[1] = static_cast<size_t>(std::countr_zero(left));
     left &= left - 1;
@@ -350,10 +340,10 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
 /// Sums that are dequantised, perhaps with a bias, and quantised; with
 /// `isAdded`, added to codes in between. Quotients are found by products with
 /// ratios of scales. The bounds of their errors count roundings, in the exact
-/// form and in this one. Pairs of rows whose quotients are too near a tie are
-/// computed exactly. False if scales do not allow it.
+/// form and in this one. Pairs of rows with a quotient too near a tie are
+/// computed exactly.
 template <bool isCorrected, bool isAdded>
-SINTER_STORE_CPU bool
+SINTER_STORE_CPU void
 ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
                       void *const *buffers, void *result) const {
   const auto mask = static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
@@ -372,58 +362,62 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
     bias = loadFloats(buffers[form_.bias->slice], place.firstColumn, mask);
   const Halves<__m512> scales =
       loadFloats(buffers[form_.scales->slice], place.firstColumn, mask);
-  // The quotient of the sums: sum * factor + shift.
-  const float reciprocal = 1.0f / first.scale;
-  auto times = [](Halves<__m512> x, float y) SINTER_STORE_CPU {
-    return Halves<__m512>{_mm512_mul_ps(x.low, _mm512_set1_ps(y)),
-                          _mm512_mul_ps(x.high, _mm512_set1_ps(y))};
-  };
-  const Halves<__m512> factor = times(scales, reciprocal);
-  Halves<__m512> shift = times(bias, reciprocal);
   // |quotient| <= range; a sum's product is at most that and the bias.
   auto rangeOf = [](const Quantizer &by) {
     return 1 + std::max(-by.least, by.greatest);
   };
-  const float offset = largestOf(shift),
-              sumsError = halfUlp * 1.25f *
-                          (6 * rangeOf(first) + 6 * offset +
-                           2 * std::abs(first.zero) + 1);
-  float addedError = 0, ratio = 0, addedRatio = 0, addedShift = 0;
+  constexpr float unit = halfUlp * 1.25f;
+  // Of codes of the sums. Those that are added to others have no zero point.
+  const float zero = isAdded ? 0 : last.zero,
+              fixedError =
+                  unit * (6 * rangeOf(first) + 3 * std::abs(zero) + 1);
+  const __m512 reciprocal = _mm512_set1_ps(1.0f / first.scale);
+  auto boundsOf = [&](__m512 scale, __m512 bias) SINTER_STORE_CPU {
+    const __m512 factor = _mm512_mul_ps(scale, reciprocal),
+                 shift = _mm512_mul_ps(bias, reciprocal),
+                 error = _mm512_fmadd_ps(_mm512_abs_ps(shift),
+                                         _mm512_set1_ps(7 * unit),
+                                         _mm512_set1_ps(fixedError));
+    // Products of sums are less than 2^30. NaN is not usable.
+    const __mmask16 isSmall = _mm512_cmp_ps_mask(
+        _mm512_abs_ps(factor), _mm512_set1_ps(0.5f), _CMP_LT_OQ);
+    return QuotientBounds(
+        factor, _mm512_add_ps(shift, _mm512_set1_ps(zero)), error,
+        _mm512_mask_cmp_ps_mask(isSmall, error, _mm512_set1_ps(mostError),
+                                _CMP_LT_OQ));
+  };
+  const QuotientBounds ofSums[2] = {boundsOf(scales.low, bias.low),
+                                    boundsOf(scales.high, bias.high)};
+  // Of the last codes: ratio * code + addedRatio * added code + addedShift.
+  float ratio = 0, addedRatio = 0, addedShift = 0, addedError = 0;
   if constexpr (isAdded) {
     const sinter_post_op &codes = *form_.addCodes;
     const float lastReciprocal = 1.0f / last.scale;
     ratio = first.scale * lastReciprocal;
     addedRatio = codes.alpha * lastReciprocal;
     addedShift = last.zero - codes.beta * addedRatio;
-    const float ofSums = std::abs(ratio) * rangeOf(first),
+    const float ofFirst = std::abs(ratio) * rangeOf(first),
                 ofCodes = std::abs(addedRatio) * 255,
                 ofZero = std::abs(addedRatio * codes.beta);
-    addedError =
-        halfUlp * 1.25f *
-        (6 * ofSums + 8 * ofCodes + 8 * ofZero + 4 * std::abs(last.zero) + 1);
-  } else {
-    shift.low = _mm512_add_ps(shift.low, _mm512_set1_ps(last.zero));
-    shift.high = _mm512_add_ps(shift.high, _mm512_set1_ps(last.zero));
+    addedError = unit * (3 * ofFirst + 4 * ofCodes + 7 * ofZero +
+                         3 * rangeOf(last) + 4 * std::abs(last.zero) + 1);
   }
-  // False for NaN, too.
-  if (!(sumsError < mostError) || !(addedError < mostError) ||
-      !std::isfinite(largestOf(factor)))
-    return false;
-  const NearestCodes nearest(sumsError), lastNearest(addedError);
-  const RegisterQuantizer exact(last, outDtype_), exactFake(first, outDtype_);
-  const sinter_post_op none{0, 0, 1, 0};
-  const RegisterAdder adder(isAdded ? *form_.addCodes : none, outDtype_);
-  const __m512 least = _mm512_set1_ps(first.least),
-               greatest = _mm512_set1_ps(first.greatest),
-               ratios = _mm512_set1_ps(ratio),
-               addedRatios = _mm512_set1_ps(addedRatio),
-               addedShifts = _mm512_set1_ps(addedShift);
+  // The bounds of quotients are then less than 2^16.
+  const bool isUsable = addedError < mostError;
+  const __m512 ratios = _mm512_set1_ps(isUsable ? ratio : 0);
+  const QuotientBounds ofAdded(
+      _mm512_set1_ps(addedRatio), _mm512_set1_ps(addedShift),
+      _mm512_set1_ps(addedError), isUsable ? __mmask16(~0u) : __mmask16(0));
+  const __m512i least = _mm512_set1_epi32(static_cast<int32_t>(first.least)),
+                greatest =
+                    _mm512_set1_epi32(static_cast<int32_t>(first.greatest));
   const auto *added =
       isAdded ? static_cast<const uint8_t *>(buffers[form_.addCodes->slice])
               : nullptr;
   auto *to = static_cast<uint8_t *>(result);
   // The last row may be a pair with itself.
   for (uint32_t left = keptRows(place); left != 0;) {
+    const uint32_t before = left;
     size_t rows[2];
     rows[0] = rows[1] = static_cast<size_t>(std::countr_zero(left));
     left &= left - 1;
@@ -431,89 +425,74 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
       rows[1] = static_cast<size_t>(std::countr_zero(left));
     left &= left - 1;
     const int64_t offsets[2] = {place.rows[rows[0]], place.rows[rows[1]]};
-    FloatPair sum, q, floats;
     IntegerPair n;
-    for (int row = 0; row < 2; ++row) {
-      const uint32_t *line = sums + rows[row] * panelColumns;
-      __m512i low = _mm512_load_si512(line),
-              high = _mm512_load_si512(line + 16);
-      if constexpr (isCorrected) {
-        low = _mm512_add_epi32(low, correction.low);
-        high = _mm512_add_epi32(high, correction.high);
-      }
-      sum[2 * row] = _mm512_cvtepi32_ps(low);
-      sum[2 * row + 1] = _mm512_cvtepi32_ps(high);
-      q[2 * row] = _mm512_fmadd_ps(sum[2 * row], factor.low, shift.low);
-      q[2 * row + 1] =
-          _mm512_fmadd_ps(sum[2 * row + 1], factor.high, shift.high);
-    }
-    bool isCertain = nearest.round(q, n, floats);
-    __m128i other[pairRegisters];
-    if constexpr (isAdded) {
-      for (int row = 0; row < 2; ++row) {
-        const uint8_t *codes = added + offsets[row];
-        other[2 * row] = isWhole ? _mm_loadu_epi8(codes)
-                                 : _mm_maskz_loadu_epi8(lowMask, codes);
-        other[2 * row + 1] = isWhole
-                                 ? _mm_loadu_epi8(codes + 16)
-                                 : _mm_maskz_loadu_epi8(highMask, codes + 16);
-      }
-      for (int i = 0; i < pairRegisters; ++i) {
-        const __m512 fake =
-            _mm512_min_ps(greatest, _mm512_max_ps(least, floats[i]));
-        const __m512 code =
-            _mm512_cvtepi32_ps(isSigned ? _mm512_cvtepi8_epi32(other[i])
-                                        : _mm512_cvtepu8_epi32(other[i]));
-        q[i] = _mm512_fmadd_ps(fake, ratios,
-                               _mm512_fmadd_ps(code, addedRatios, addedShifts));
-      }
-      isCertain &= lastNearest.round(q, n, floats);
-    }
-    __m512i codes;
-    if (__builtin_expect(isCertain, 1)) {
-      codes = packCodes(n, isSigned);
-    } else {
-      FloatPair x;
-      for (int i = 0; i < pairRegisters; ++i) {
-        const __m512 product =
-            _mm512_mul_ps(sum[i], i % 2 ? scales.high : scales.low);
-        x[i] = _mm512_add_ps(product, i % 2 ? bias.high : bias.low);
-      }
+    __m512i doubts = _mm512_setzero_si512();
+    for (int i = 0; i < pairRegisters; ++i) {
+      __m512i sum = _mm512_load_si512(sums + rows[i / 2] * panelColumns +
+                                      i % 2 * 16);
+      if constexpr (isCorrected)
+        sum = _mm512_add_epi32(sum, i % 2 ? correction.high : correction.low);
+      const __m512 x = _mm512_cvtepi32_ps(sum);
+      const QuotientBounds &by = ofSums[i % 2];
+      n[i] = roundBounds(_mm512_fmadd_ps(x, by.factor, by.low),
+                         _mm512_fmadd_ps(x, by.factor, by.high), doubts);
       if constexpr (isAdded) {
-        exactFake.fake(x);
-        for (int i = 0; i < pairRegisters; ++i)
-          x[i] = adder.sum(x[i], other[i]);
+        const uint8_t *from = added + offsets[i / 2] + i % 2 * 16;
+        const __m128i other =
+            isWhole ? _mm_loadu_epi8(from)
+                    : _mm_maskz_loadu_epi8(i % 2 ? highMask : lowMask, from);
+        const __m512 code = _mm512_cvtepi32_ps(
+                         isSigned ? _mm512_cvtepi8_epi32(other)
+                                  : _mm512_cvtepu8_epi32(other)),
+                     fake = _mm512_cvtepi32_ps(_mm512_min_epi32(
+                         greatest, _mm512_max_epi32(least, n[i])));
+        n[i] = roundBounds(
+            _mm512_fmadd_ps(
+                fake, ratios,
+                _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.low)),
+            _mm512_fmadd_ps(
+                fake, ratios,
+                _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.high)),
+            doubts);
       }
-      codes = exact.codes(x);
     }
-    _mm256_mask_storeu_epi8(to + offsets[0], mask,
-                            _mm512_castsi512_si256(codes));
-    _mm256_mask_storeu_epi8(to + offsets[1], mask,
-                            _mm512_extracti64x4_epi64(codes, 1));
+    if (__builtin_expect(_mm512_test_epi32_mask(doubts, doubts) != 0, 0)) {
+      storePairs<!isAdded, isCorrected>(sums, place, before ^ left, buffers,
+                                        result);
+      continue;
+    }
+    const __m512i codes = packCodes(n, isSigned);
+    const __m256i lines[2] = {_mm512_castsi512_si256(codes),
+                              _mm512_extracti64x4_epi64(codes, 1)};
+    for (int row = 0; row < 2; ++row)
+      if (isWhole)
+        _mm256_storeu_epi8(to + offsets[row], lines[row]);
+      else
+        _mm256_mask_storeu_epi8(to + offsets[row], mask, lines[row]);
   }
-  return true;
 }
 
 void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
                                  void *const *buffers, void *result) const {
   if (!form_.scales)
     return storeIntegers(sums, place, buffers, result);
-  if (hasFastCodes_ &&
-      (form_.addCodes
-           ? (form_.integerBias
-                  ? storeCodes<true, true>(sums, place, buffers, result)
-                  : storeCodes<false, true>(sums, place, buffers, result))
-           : (form_.integerBias
-                  ? storeCodes<true, false>(sums, place, buffers, result)
-                  : storeCodes<false, false>(sums, place, buffers, result))))
-    return;
+  if (hasFastCodes_) {
+    if (form_.addCodes)
+      return form_.integerBias
+                 ? storeCodes<true, true>(sums, place, buffers, result)
+                 : storeCodes<false, true>(sums, place, buffers, result);
+    return form_.integerBias
+               ? storeCodes<true, false>(sums, place, buffers, result)
+               : storeCodes<false, false>(sums, place, buffers, result);
+  }
   const bool isPlain =
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
+  constexpr uint32_t rows = ~0u;
   if (form_.integerBias)
-    return isPlain ? storePairs<true, true>(sums, place, buffers, result)
-                   : storePairs<false, true>(sums, place, buffers, result);
-  return isPlain ? storePairs<true, false>(sums, place, buffers, result)
-                 : storePairs<false, false>(sums, place, buffers, result);
+    return isPlain ? storePairs<true, true>(sums, place, rows, buffers, result)
+                   : storePairs<false, true>(sums, place, rows, buffers, result);
+  return isPlain ? storePairs<true, false>(sums, place, rows, buffers, result)
+                 : storePairs<false, false>(sums, place, rows, buffers, result);
 }
 #else
 void ByteStore::storeInRegisters(const uint32_t *, const BlockPlace &,

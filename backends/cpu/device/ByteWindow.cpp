@@ -43,7 +43,7 @@ public:
                             command.conv.params->numPostOps},
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
-                 sizesOf(shape, planOf(shape)), factorsOf(shape, unit, signs)),
+                 sizesOf(shape, unit), factorsOf(shape, unit, signs)),
         shape_(shape), plan_(planOf(shape)) {
     if (constantB)
       packConstantB(context, constantB);
@@ -58,14 +58,27 @@ private:
   static Factors factorsOf(const ConvShape &shape, ByteUnit unit,
                            ByteSigns signs) {
     const WindowPlan plan = planOf(shape);
-    return {unit, signs, plan.parts(), plan.depth,
-            shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1)};
+    return {unit,
+            signs,
+            rowsOfA(plan, unit),
+            plan.parts(),
+            plan.depth,
+            shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1),
+            skipsGaps(plan, unit)};
   }
-  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
+  /// Tiles take rows with one stride, with the points between lines.
+  static bool skipsGaps(const WindowPlan &plan, ByteUnit unit) {
+    return plan.hasGaps() && unit != ByteUnit::Tiles;
+  }
+  static int64_t rowsOfA(const WindowPlan &plan, ByteUnit unit) {
+    return skipsGaps(plan, unit) ? plan.outPoints : plan.rows;
+  }
+  static Sizes sizesOf(const ConvShape &shape, ByteUnit unit) {
+    const WindowPlan plan = planOf(shape);
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(plan.rows, blockRows),
+            ceilDiv(rowsOfA(plan, unit), blockRows),
             plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -101,10 +114,14 @@ private:
   }
   void setBlock(const uint8_t *a, int64_t block, int64_t image, ByteBlock &rows,
                 BlockPlace &place) const override {
+    if (rows.hasOffsets) {
+      plan_.placePoints(image, block, place, rows.offsets);
+      rows.data = a;
+      return;
+    }
     plan_.placeRows(image, block, place);
     rows.rowStride = plan_.elements;
     rows.data = a + block * blockRows * plan_.elements;
-    rows.count = place.count;
   }
 
   const ConvShape shape_;

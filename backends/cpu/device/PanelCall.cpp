@@ -145,7 +145,7 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
             {}};
   // Later chunks find a small B in the cache of level 2.
   const bool fetches = !isLast && (begin == 0 || bytesOfB() > chunkBytes());
-  const int64_t next = (panel + panels) % panels_;
+  const int64_t next = (panel + 1) % panels_;
   if (!operands.panels) {
     pack(operands.b, first, task.columns, own);
     const int64_t column = next * panelColumns;
@@ -156,7 +156,7 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
     task.panel = operands.panels + panel * sizes_.panelBytes;
     if (fetches)
       task.next = {operands.panels + next * sizes_.panelBytes,
-                   sizes_.panelBytes, 1, 0};
+                   std::min(panels, panels_ - next) * sizes_.panelBytes, 1, 0};
   }
   compute(tiles, task, buffers);
 }

@@ -101,3 +101,21 @@ void WindowPlan::placeRows(int64_t image, int64_t block,
       column = 0;
   }
 }
+
+void WindowPlan::placePoints(int64_t image, int64_t block, BlockPlace &place,
+                             std::array<int64_t, blockRows> &inputs) const {
+  const int64_t first = block * blockRows, line = first / outColumns;
+  int64_t column = first - line * outColumns,
+          input = (line * x.points + column) * elements;
+  place.count = std::min(blockRows, outPoints - first);
+  placeEvenly((image * outPoints + first) * filters + place.firstColumn,
+              filters, place.rows);
+  for (int64_t i = 0; i < place.count; ++i) {
+    inputs[static_cast<size_t>(i)] = input;
+    input += elements;
+    if (++column == outColumns) {
+      column = 0;
+      input += (x.points - outColumns) * elements;
+    }
+  }
+}

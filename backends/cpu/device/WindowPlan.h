@@ -79,6 +79,12 @@ struct WindowPlan {
   /// Sets the rows of `place` to those of block `block` of image `image`, from
   /// `place.firstColumn` on.
   void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
+  /// Whether points between lines are rows of A.
+  bool hasGaps() const { return x.points != outColumns; }
+  /// The same without them: blocks of points of the result. Sets the elements
+  /// of A in front of each, too.
+  void placePoints(int64_t image, int64_t block, BlockPlace &place,
+                   std::array<int64_t, blockRows> &inputs) const;
 
   PlaneDim y, x;
   int64_t imageRows, imageColumns, imageChannels, outColumns, outPoints,
