@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BfloatPanels.h"
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/TransposeSquare.h"
 
@@ -163,7 +164,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
 }
 
 /// `count` rows of A from row `first` on.
-template <int count>
+template <int count, bool hasOffsets>
 __attribute__((target("avx512f,avx512bf16"))) void
 multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
              float *sums, int64_t sumStride, PanelFetch &fetch) {
@@ -172,7 +173,13 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
     sum[row][0] = sum[row][1] = _mm512_setzero_ps();
   const int64_t tileBytes = rows.step / 2 * lineBytes;
   for (int64_t part : rows.parts) {
-    const Bfloat *a = rows.data + part + first * rows.rowStride;
+    const Bfloat *a = rows.data + part;
+    if constexpr (!hasOffsets)
+      a += first * rows.rowStride;
+    auto rowOf = [&](int row) {
+      return a + (hasOffsets ? rows.offsets[static_cast<size_t>(first + row)]
+                             : row * rows.rowStride);
+    };
     for (int64_t k = 0; k < rows.depth; k += rows.step) {
       for (int64_t pair = 0; pair < rows.step; pair += 2) {
         __m512i b[2];
@@ -180,7 +187,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
           b[half] = _mm512_load_si512(panel + pair * 32 + half * tileBytes);
         for (int row = 0; row < count; ++row) {
           int32_t two;
-          std::memcpy(&two, a + row * rows.rowStride + k + pair, sizeof(two));
+          std::memcpy(&two, rowOf(row) + k + pair, sizeof(two));
           const __m512i x = _mm512_set1_epi32(two);
           for (int half = 0; half < 2; ++half)
             sum[row][half] = _mm512_dpbf16_ps(sum[row][half], (__m512bh)x,
@@ -200,18 +207,27 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
 /// Rows of A whose sums fit the registers.
 constexpr int64_t dotRows = 8;
 
+template <bool hasOffsets>
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                     int64_t sumStride, PanelFetch &fetch) {
   static constexpr std::array<void (*)(const BfloatRows &, int64_t,
                                        const uint8_t *, float *, int64_t,
                                        PanelFetch &),
                               dotRows>
-      functions = {multiplyDots<1>, multiplyDots<2>, multiplyDots<3>,
-                   multiplyDots<4>, multiplyDots<5>, multiplyDots<6>,
-                   multiplyDots<7>, multiplyDots<8>};
-  for (int64_t first = 0; first < rows.count; first += dotRows)
-    functions[static_cast<size_t>(std::min(dotRows, rows.count - first) - 1)](
-        rows, first, panel, sums, sumStride, fetch);
+      functions = {multiplyDots<1, hasOffsets>, multiplyDots<2, hasOffsets>,
+                   multiplyDots<3, hasOffsets>, multiplyDots<4, hasOffsets>,
+                   multiplyDots<5, hasOffsets>, multiplyDots<6, hasOffsets>,
+                   multiplyDots<7, hasOffsets>, multiplyDots<8, hasOffsets>};
+  // Of about one height: a tile of few rows waits for its sums.
+  int64_t first = 0;
+  for (int64_t left = ceilDiv(rows.count, dotRows); left > 0; --left) {
+    const int64_t rest = rows.count - first, count = rest == left * dotRows
+                                                         ? dotRows
+                                                         : ceilDiv(rest, left);
+    functions[static_cast<size_t>(count - 1)](rows, first, panel, sums,
+                                              sumStride, fetch);
+    first += count;
+  }
 }
 
 } // namespace
@@ -221,7 +237,9 @@ void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   float *sums, int64_t sumStride,
                                   PanelFetch &fetch, StepWork &work) {
   if (unit == rt::Bf16Unit::Dot)
-    return multiplyByDots(rows, panel, sums, sumStride, fetch);
+    return rows.hasOffsets
+               ? multiplyByDots<true>(rows, panel, sums, sumStride, fetch)
+               : multiplyByDots<false>(rows, panel, sums, sumStride, fetch);
   tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)
     multiplyTiles<true>(rows, panel, sums, sumStride, fetch, work);

@@ -16,6 +16,7 @@
 #include "runtime/base/CpuRates.h"
 #include "runtime/base/Float16.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -56,14 +57,17 @@ void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
               rt::Bfloat *packed);
 
 /// Rows of A, which are sums of parts: part i of a row begins at element
-/// parts[i] + row * rowStride of `data` and has `depth` elements, which is
-/// padded. The panel has the rows of all parts, in order.
+/// parts[i] + row * rowStride of `data`, or parts[i] + offsets[row] if
+/// hasOffsets, which only Dot takes. It has `depth` elements, which is padded.
+/// The panel has the rows of all parts, in order.
 struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;
   int64_t count; // 1 to blockRows
   std::span<const int64_t> parts;
   int64_t depth, step; // depthStep(depth)
+  bool hasOffsets = false;
+  std::array<int64_t, blockRows> offsets;
 };
 
 /// sums[row * sumStride + column] = the product of rows and panel, for all

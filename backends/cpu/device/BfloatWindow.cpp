@@ -71,11 +71,15 @@ private:
   static Depth depthOf(const WindowPlan &plan) {
     return {plan.parts(), plan.depth};
   }
+  /// Tiles take rows with one stride, with the points between lines.
+  static bool skipsGaps(const WindowPlan &plan) {
+    return plan.hasGaps() && bfloatUnit() == Bf16Unit::Dot;
+  }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(plan.rows, blockRows),
+            ceilDiv(skipsGaps(plan) ? plan.outPoints : plan.rows, blockRows),
             2 * plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -127,6 +131,12 @@ private:
   }
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
+    if (skipsGaps(plan_)) {
+      plan_.placePoints(image, block, place, rows.offsets);
+      rows.hasOffsets = true;
+      rows.count = place.count;
+      return;
+    }
     plan_.placeRows(image, block, place);
     rows.rowStride = plan_.elements;
     rows.data += block * blockRows * plan_.elements;
