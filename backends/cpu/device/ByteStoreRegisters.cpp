@@ -369,8 +369,7 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
   constexpr float unit = halfUlp * 1.25f;
   // Of codes of the sums. Those that are added to others have no zero point.
   const float zero = isAdded ? 0 : last.zero,
-              fixedError =
-                  unit * (6 * rangeOf(first) + 3 * std::abs(zero) + 1);
+              fixedError = unit * (6 * rangeOf(first) + 3 * std::abs(zero) + 1);
   const __m512 reciprocal = _mm512_set1_ps(1.0f / first.scale);
   auto boundsOf = [&](__m512 scale, __m512 bias) SINTER_STORE_CPU {
     const __m512 factor = _mm512_mul_ps(scale, reciprocal),
@@ -428,8 +427,8 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
     IntegerPair n;
     __m512i doubts = _mm512_setzero_si512();
     for (int i = 0; i < pairRegisters; ++i) {
-      __m512i sum = _mm512_load_si512(sums + rows[i / 2] * panelColumns +
-                                      i % 2 * 16);
+      __m512i sum =
+          _mm512_load_si512(sums + rows[i / 2] * panelColumns + i % 2 * 16);
       if constexpr (isCorrected)
         sum = _mm512_add_epi32(sum, i % 2 ? correction.high : correction.low);
       const __m512 x = _mm512_cvtepi32_ps(sum);
@@ -447,9 +446,8 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
                      fake = _mm512_cvtepi32_ps(_mm512_min_epi32(
                          greatest, _mm512_max_epi32(least, n[i])));
         n[i] = roundBounds(
-            _mm512_fmadd_ps(
-                fake, ratios,
-                _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.low)),
+            _mm512_fmadd_ps(fake, ratios,
+                            _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.low)),
             _mm512_fmadd_ps(
                 fake, ratios,
                 _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.high)),
@@ -489,8 +487,9 @@ void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
   constexpr uint32_t rows = ~0u;
   if (form_.integerBias)
-    return isPlain ? storePairs<true, true>(sums, place, rows, buffers, result)
-                   : storePairs<false, true>(sums, place, rows, buffers, result);
+    return isPlain
+               ? storePairs<true, true>(sums, place, rows, buffers, result)
+               : storePairs<false, true>(sums, place, rows, buffers, result);
   return isPlain ? storePairs<true, false>(sums, place, rows, buffers, result)
                  : storePairs<false, false>(sums, place, rows, buffers, result);
 }
