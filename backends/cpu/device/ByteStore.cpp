@@ -116,6 +116,9 @@ void storeElements(const Element *line, int64_t count, int64_t stride,
     to[i * stride] = line[i];
 }
 
+/// The largest magnitude of a zero point that is a code.
+constexpr float mostZero = 255;
+
 bool isCode(uint32_t dtype) { return dtype == SINTER_U8 || dtype == SINTER_I8; }
 
 } // namespace
@@ -130,8 +133,10 @@ ByteStore::ByteStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
     : postOps_(postOps), outDtype_(outDtype), alongRows_(alongRows),
       columnStride_(columnStride),
       isInRegisters_(readForm() && !alongRows && columnStride == 1),
-      hasFastCodes_(form_.quantize && !form_.add && !form_.relu &&
-                    !form_.fakeQuantize == !form_.addCodes) {}
+      hasFastCodes_(
+          form_.quantize && !form_.add && !form_.relu &&
+          !form_.fakeQuantize == !form_.addCodes &&
+          (!form_.addCodes || std::abs(form_.addCodes->beta) <= mostZero)) {}
 
 /// Sets form_; false if the post-ops have another order, or the CPU has other
 /// registers.

@@ -180,35 +180,33 @@ SINTER_STORE_INLINE uint32_t keptRows(const BlockPlace &place) {
   return kept & static_cast<uint32_t>((uint64_t(1) << place.count) - 1);
 }
 
-/// Half a unit in the last place of 1.
-constexpr float halfUlp = 0x1p-24f;
-/// The largest error of an approximation that is worth it.
-constexpr float mostError = 0x1p-8f;
+/// Codes from products with the reciprocal of the scale, as numbers with 16
+/// bits behind the point. Half a code and a margin are added, and the bits
+/// behind the point are dropped, which rounds to nearest. In units of the last
+/// bit, the reciprocal, the product and the quotient are each rounded by one at
+/// most where codes are not clamped, and the number by half of one. So codes
+/// are in doubt less than twice the margin behind an integer.
+class FixedQuantizer {
+public:
+  SINTER_STORE_INLINE FixedQuantizer(float scale, float zero)
+      : factor(_mm512_set1_ps(1.0f / scale * one)),
+        shift(_mm512_set1_ps((zero + 0.5f) * one + margin)) {}
 
-/// Bounds of 16 quotients, factor * x + low or high. Codes that both bounds
-/// round to are certain.
-struct QuotientBounds {
-  /// Of factor * x + shift. `isUsable`: where both bounds are within int32, and
-  /// the quotient is within `error` if it is in the range of codes; elsewhere,
-  /// nothing is certain.
-  SINTER_STORE_INLINE QuotientBounds(__m512 factor, __m512 shift, __m512 error,
-                                     __mmask16 isUsable)
-      : factor(_mm512_maskz_mov_ps(isUsable, factor)),
-        low(_mm512_mask_sub_ps(_mm512_set1_ps(-1), isUsable, shift, error)),
-        high(_mm512_mask_add_ps(_mm512_set1_ps(1), isUsable, shift, error)) {}
+  /// Sets bits of `doubts` where the code may be another one. Beyond int32, and
+  /// of NaN, the number is the least one, which is an integer.
+  SINTER_STORE_INLINE __m512i code(__m512 x, __mmask16 &doubts) const {
+    const __m512i n = _mm512_cvtps_epi32(_mm512_fmadd_ps(x, factor, shift));
+    doubts |= _mm512_testn_epi32_mask(
+        n, _mm512_set1_epi32(int(one) - 2 * int(margin)));
+    return _mm512_srai_epi32(n, fractionBits);
+  }
 
-  __m512 factor, low, high;
+private:
+  static constexpr int fractionBits = 16;
+  static constexpr float one = 1 << fractionBits, margin = 4;
+
+  __m512 factor, shift;
 };
-
-/// Rounds both bounds, and keeps bits that differ in `doubts`.
-SINTER_STORE_INLINE __m512i roundBounds(__m512 low, __m512 high,
-                                        __m512i &doubts) {
-  constexpr int orOfFirstAndDifference = 0b11110110;
-  const __m512i n = _mm512_cvtps_epi32(low);
-  doubts = _mm512_ternarylogic_epi32(doubts, n, _mm512_cvtps_epi32(high),
-                                     orOfFirstAndDifference);
-  return n;
-}
 
 /// NaN stays NaN; other values that are not positive become 0.
 SINTER_STORE_INLINE __m512 relu(__m512 x) {
@@ -338,10 +336,8 @@ ByteStore::storePairs(const uint32_t *sums, const BlockPlace &place,
 }
 
 /// Sums that are dequantised, perhaps with a bias, and quantised; with
-/// `isAdded`, added to codes in between. Quotients are found by products with
-/// ratios of scales. The bounds of their errors count roundings, in the exact
-/// form and in this one. Pairs of rows with a quotient too near a tie are
-/// computed exactly.
+/// `isAdded`, added to codes in between. Pairs of rows with a code in doubt are
+/// divided.
 template <bool isCorrected, bool isAdded>
 SINTER_STORE_CPU void
 ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
@@ -362,55 +358,20 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
     bias = loadFloats(buffers[form_.bias->slice], place.firstColumn, mask);
   const Halves<__m512> scales =
       loadFloats(buffers[form_.scales->slice], place.firstColumn, mask);
-  // |quotient| <= range; a sum's product is at most that and the bias.
-  auto rangeOf = [](const Quantizer &by) {
-    return 1 + std::max(-by.least, by.greatest);
-  };
-  constexpr float unit = halfUlp * 1.25f;
-  // Of codes of the sums. Those that are added to others have no zero point.
-  const float zero = isAdded ? 0 : last.zero,
-              fixedError =
-                  unit * (6 * rangeOf(first) + 3 * std::abs(zero) + 1);
-  const __m512 reciprocal = _mm512_set1_ps(1.0f / first.scale);
-  auto boundsOf = [&](__m512 scale, __m512 bias) SINTER_STORE_CPU {
-    const __m512 factor = _mm512_mul_ps(scale, reciprocal),
-                 shift = _mm512_mul_ps(bias, reciprocal),
-                 error = _mm512_fmadd_ps(_mm512_abs_ps(shift),
-                                         _mm512_set1_ps(7 * unit),
-                                         _mm512_set1_ps(fixedError));
-    // Products of sums are less than 2^30. NaN is not usable.
-    const __mmask16 isSmall = _mm512_cmp_ps_mask(
-        _mm512_abs_ps(factor), _mm512_set1_ps(0.5f), _CMP_LT_OQ);
-    return QuotientBounds(
-        factor, _mm512_add_ps(shift, _mm512_set1_ps(zero)), error,
-        _mm512_mask_cmp_ps_mask(isSmall, error, _mm512_set1_ps(mostError),
-                                _CMP_LT_OQ));
-  };
-  const QuotientBounds ofSums[2] = {boundsOf(scales.low, bias.low),
-                                    boundsOf(scales.high, bias.high)};
-  // Of the last codes: ratio * code + addedRatio * added code + addedShift.
-  float ratio = 0, addedRatio = 0, addedShift = 0, addedError = 0;
-  if constexpr (isAdded) {
-    const sinter_post_op &codes = *form_.addCodes;
-    const float lastReciprocal = 1.0f / last.scale;
-    ratio = first.scale * lastReciprocal;
-    addedRatio = codes.alpha * lastReciprocal;
-    addedShift = last.zero - codes.beta * addedRatio;
-    const float ofFirst = std::abs(ratio) * rangeOf(first),
-                ofCodes = std::abs(addedRatio) * 255,
-                ofZero = std::abs(addedRatio * codes.beta);
-    addedError = unit * (3 * ofFirst + 4 * ofCodes + 7 * ofZero +
-                         3 * rangeOf(last) + 4 * std::abs(last.zero) + 1);
-  }
-  // The bounds of quotients are then less than 2^16.
-  const bool isUsable = addedError < mostError;
-  const __m512 ratios = _mm512_set1_ps(isUsable ? ratio : 0);
-  const QuotientBounds ofAdded(
-      _mm512_set1_ps(addedRatio), _mm512_set1_ps(addedShift),
-      _mm512_set1_ps(addedError), isUsable ? __mmask16(~0u) : __mmask16(0));
+  // Codes that are added to others have no zero point.
+  const FixedQuantizer quantizer(first.scale, isAdded ? 0 : last.zero),
+      lastQuantizer(last.scale, last.zero);
+  const sinter_post_op none{0, 0, 1, 0};
+  const sinter_post_op &addCodes = isAdded ? *form_.addCodes : none;
   const __m512i least = _mm512_set1_epi32(static_cast<int32_t>(first.least)),
                 greatest =
-                    _mm512_set1_epi32(static_cast<int32_t>(first.greatest));
+                    _mm512_set1_epi32(static_cast<int32_t>(first.greatest)),
+                addedZero =
+                    _mm512_set1_epi32(static_cast<int32_t>(addCodes.beta));
+  // A product with 1 adds where no conversions wait.
+  const __m512 firstScale = _mm512_set1_ps(first.scale),
+               addedScale = _mm512_set1_ps(addCodes.alpha),
+               one = _mm512_set1_ps(1);
   const auto *added =
       isAdded ? static_cast<const uint8_t *>(buffers[form_.addCodes->slice])
               : nullptr;
@@ -426,37 +387,34 @@ ByteStore::storeCodes(const uint32_t *sums, const BlockPlace &place,
     left &= left - 1;
     const int64_t offsets[2] = {place.rows[rows[0]], place.rows[rows[1]]};
     IntegerPair n;
-    __m512i doubts = _mm512_setzero_si512();
+    __mmask16 doubts = 0;
     for (int i = 0; i < pairRegisters; ++i) {
-      __m512i sum = _mm512_load_si512(sums + rows[i / 2] * panelColumns +
-                                      i % 2 * 16);
+      const bool isLow = i % 2 == 0;
+      const int64_t column = isLow ? 0 : 16;
+      __m512i sum =
+          _mm512_load_si512(sums + rows[i / 2] * panelColumns + column);
       if constexpr (isCorrected)
-        sum = _mm512_add_epi32(sum, i % 2 ? correction.high : correction.low);
-      const __m512 x = _mm512_cvtepi32_ps(sum);
-      const QuotientBounds &by = ofSums[i % 2];
-      n[i] = roundBounds(_mm512_fmadd_ps(x, by.factor, by.low),
-                         _mm512_fmadd_ps(x, by.factor, by.high), doubts);
+        sum = _mm512_add_epi32(sum, isLow ? correction.low : correction.high);
+      const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sum),
+                                           isLow ? scales.low : scales.high);
+      n[i] = quantizer.code(
+          _mm512_fmadd_ps(product, one, isLow ? bias.low : bias.high), doubts);
       if constexpr (isAdded) {
-        const uint8_t *from = added + offsets[i / 2] + i % 2 * 16;
-        const __m128i other =
+        const uint8_t *from = added + offsets[i / 2] + column;
+        const __m128i codes =
             isWhole ? _mm_loadu_epi8(from)
-                    : _mm_maskz_loadu_epi8(i % 2 ? highMask : lowMask, from);
-        const __m512 code = _mm512_cvtepi32_ps(
-                         isSigned ? _mm512_cvtepi8_epi32(other)
-                                  : _mm512_cvtepu8_epi32(other)),
-                     fake = _mm512_cvtepi32_ps(_mm512_min_epi32(
-                         greatest, _mm512_max_epi32(least, n[i])));
-        n[i] = roundBounds(
-            _mm512_fmadd_ps(
-                fake, ratios,
-                _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.low)),
-            _mm512_fmadd_ps(
-                fake, ratios,
-                _mm512_fmadd_ps(code, ofAdded.factor, ofAdded.high)),
-            doubts);
+                    : _mm_maskz_loadu_epi8(isLow ? lowMask : highMask, from);
+        const __m512 fake = _mm512_cvtepi32_ps(
+            _mm512_min_epi32(greatest, _mm512_max_epi32(least, n[i])));
+        const __m512i code = isSigned ? _mm512_cvtepi8_epi32(codes)
+                                      : _mm512_cvtepu8_epi32(codes);
+        const __m512 y = _mm512_mul_ps(
+            _mm512_cvtepi32_ps(_mm512_sub_epi32(code, addedZero)), addedScale);
+        n[i] = lastQuantizer.code(
+            _mm512_fmadd_ps(_mm512_mul_ps(fake, firstScale), one, y), doubts);
       }
     }
-    if (__builtin_expect(_mm512_test_epi32_mask(doubts, doubts) != 0, 0)) {
+    if (__builtin_expect(doubts != 0, 0)) {
       storePairs<!isAdded, isCorrected>(sums, place, before ^ left, buffers,
                                         result);
       continue;
@@ -489,8 +447,9 @@ void ByteStore::storeInRegisters(const uint32_t *sums, const BlockPlace &place,
       !form_.fakeQuantize && !form_.add && !form_.addCodes && !form_.relu;
   constexpr uint32_t rows = ~0u;
   if (form_.integerBias)
-    return isPlain ? storePairs<true, true>(sums, place, rows, buffers, result)
-                   : storePairs<false, true>(sums, place, rows, buffers, result);
+    return isPlain
+               ? storePairs<true, true>(sums, place, rows, buffers, result)
+               : storePairs<false, true>(sums, place, rows, buffers, result);
   return isPlain ? storePairs<true, false>(sums, place, rows, buffers, result)
                  : storePairs<false, false>(sums, place, rows, buffers, result);
 }
