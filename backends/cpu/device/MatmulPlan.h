@@ -48,6 +48,8 @@ struct MatmulShape {
   }
   /// Offset in elements of product `batch` of all.
   int64_t batchOffset(const Strides &strides, int64_t batch) const {
+    if (batch == 0) // often the only one: without the divisions
+      return 0;
     return outerOffset(strides, batch / innerCount()) +
            batch % innerCount() * innerStride(strides);
   }

@@ -105,13 +105,13 @@ public:
 
   Status run(void *const *buffers, const CallContext &context) override {
     const int64_t grain = std::max<int64_t>(1, taskBytes / panelBytes()),
-                  panels = panelsOf(shape_.n),
-                  tasks = shape_.batchCount() * panels;
+                  panels = panelsOf(shape_.n);
     isBackward_ = !isBackward_;
     context.parallelFor(
-        tasks, grain, [&](int worker, int64_t begin, int64_t end) {
+        shape_.batchCount() * panels, grain,
+        [&](int worker, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            const int64_t task = isBackward_ ? tasks - 1 - i : i;
+            const int64_t task = isBackward_ ? begin + end - 1 - i : i;
             runPanel(buffers, worker, task / panels, task % panels,
                      /*isFirst=*/i == begin);
           }
@@ -217,9 +217,9 @@ private:
 
   const std::span<const sinter_post_op> postOps_;
   Scratch scratch_;
-  /// Whether the panels come in descending order. They do in every other run:
-  /// if B is a little larger than a cache, as the recurrent weights of an LSTM,
-  /// most of it is still there from the run before.
+  /// Whether a thread takes its panels in descending order. It does in every
+  /// other run: if they are a little larger than its cache, as the recurrent
+  /// weights of an LSTM, most of them are still there from the run before.
   bool isBackward_ = true;
 };
 
