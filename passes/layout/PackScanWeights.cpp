@@ -6,10 +6,10 @@
 // of them, in each trip. A product of few rows reads its second operand in
 // place. It does so fastest in panels, each of which is one stretch of memory:
 // the rows of a panel within whole rows of the weights are a page or so apart.
-// Where there are no panels, at least the rows must be contiguous. One copy
-// before the scan takes less time than what each trip loses. Constants are
-// packed at load instead. For CPUs alone: the libraries of other devices take
-// either order.
+// Weights that do not divide into panels are transposed if their rows are not
+// contiguous. One copy before the scan costs less than each trip loses without
+// it. Constants are packed at load instead. For CPUs alone: the libraries of
+// other devices take either order.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"

@@ -218,16 +218,10 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                    multiplyDots<3, hasOffsets>, multiplyDots<4, hasOffsets>,
                    multiplyDots<5, hasOffsets>, multiplyDots<6, hasOffsets>,
                    multiplyDots<7, hasOffsets>, multiplyDots<8, hasOffsets>};
-  // Of about one height: a tile of few rows waits for its sums.
-  int64_t first = 0;
-  for (int64_t left = ceilDiv(rows.count, dotRows); left > 0; --left) {
-    const int64_t rest = rows.count - first, count = rest == left * dotRows
-                                                         ? dotRows
-                                                         : ceilDiv(rest, left);
+  forEvenGroups(rows.count, dotRows, [&](int64_t first, int64_t count) {
     functions[static_cast<size_t>(count - 1)](rows, first, panel, sums,
                                               sumStride, fetch);
-    first += count;
-  }
+  });
 }
 
 } // namespace

@@ -40,11 +40,12 @@ bool joinsColumnsOf(const ConvShape &shape) {
 }
 
 WindowPlan planOf(const ConvShape &shape) {
+  const bool takesOffsets = bfloatUnit() == Bf16Unit::Dot;
   if (!joinsColumnsOf(shape))
     return {shape, paddedDepth(shape.channels), false,
-            paddedDepth(shape.channels)};
+            paddedDepth(shape.channels), takesOffsets};
   const int64_t channels = fewChannels(shape.channels);
-  return {shape, channels, true, shape.dims[1].kernel * channels};
+  return {shape, channels, true, shape.dims[1].kernel * channels, takesOffsets};
 }
 
 class BfloatWindowCall : public BfloatCall {
@@ -71,15 +72,11 @@ private:
   static Depth depthOf(const WindowPlan &plan) {
     return {plan.parts(), plan.depth};
   }
-  /// Tiles take rows with one stride, with the points between lines.
-  static bool skipsGaps(const WindowPlan &plan) {
-    return plan.hasGaps() && bfloatUnit() == Bf16Unit::Dot;
-  }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(skipsGaps(plan) ? plan.outPoints : plan.rows, blockRows),
+            ceilDiv(plan.rows, blockRows),
             2 * plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -131,7 +128,7 @@ private:
   }
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
-    if (skipsGaps(plan_)) {
+    if (plan_.skipsGaps) {
       plan_.placePoints(image, block, place, rows.offsets);
       rows.hasOffsets = true;
       rows.count = place.count;

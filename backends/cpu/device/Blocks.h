@@ -33,6 +33,20 @@ void sumPartials(float *first, int64_t stride, int64_t count, int64_t begin,
 
 inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Calls run(first, count) for groups of at most `most` of `total` rows. They
+/// have almost the same size: in a small one, multiplications wait for the sums
+/// of the ones before.
+template <class Run> void forEvenGroups(int64_t total, int64_t most, Run run) {
+  int64_t first = 0;
+  for (int64_t left = ceilDiv(total, most); left > 0; --left) {
+    const int64_t rest = total - first;
+    // Without a division where all groups are full.
+    const int64_t count = rest == left * most ? most : ceilDiv(rest, left);
+    run(first, count);
+    first += count;
+  }
+}
+
 /// Rounds a size in bytes up to a whole number of cache lines.
 inline int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

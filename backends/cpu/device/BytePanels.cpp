@@ -437,12 +437,9 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
   const bool isShifted = signs.a == signs.b;
   const Choice choice = choices[isWide][signs.b][isShifted];
   const int64_t most = isWide ? rows512 : rows256;
-  // Groups of almost the same size: small ones wait for their sums.
-  for (int64_t first = 0, left = ceilDiv(rows.count, most); left > 0; --left) {
-    const int64_t count = ceilDiv(rows.count - first, left);
+  forEvenGroups(rows.count, most, [&](int64_t first, int64_t count) {
     choice(count)(rows, first, panel, sums, fetch);
-    first += count;
-  }
+  });
   if (!isShifted)
     return;
   const uint32_t *columns = columnSums(panel, rows.panelDepth()),

@@ -23,12 +23,13 @@ using namespace sinter::rt;
 namespace {
 
 /// A line of the window is one part if that takes fewer steps than its points.
-WindowPlan planOf(const ConvShape &shape) {
+WindowPlan planOf(const ConvShape &shape, ByteUnit unit) {
   const int64_t channels = shape.channels, width = shape.dims[1].kernel,
                 depth = paddedBytes(channels), line = width * channels;
   const bool joins =
       shape.dims[1].dilation == 1 && paddedBytes(line) < width * depth;
-  WindowPlan plan(shape, channels, joins, joins ? paddedBytes(line) : depth);
+  WindowPlan plan(shape, channels, joins, joins ? paddedBytes(line) : depth,
+                  /*takesOffsets=*/unit != ByteUnit::Tiles);
   plan.isCopied |= depth != channels;
   return plan;
 }
@@ -44,7 +45,7 @@ public:
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
                  sizesOf(shape, unit), factorsOf(shape, unit, signs)),
-        shape_(shape), plan_(planOf(shape)) {
+        shape_(shape), plan_(planOf(shape, unit)) {
     if (constantB)
       packConstantB(context, constantB);
   }
@@ -57,28 +58,21 @@ public:
 private:
   static Factors factorsOf(const ConvShape &shape, ByteUnit unit,
                            ByteSigns signs) {
-    const WindowPlan plan = planOf(shape);
+    const WindowPlan plan = planOf(shape, unit);
     return {unit,
             signs,
-            rowsOfA(plan, unit),
+            plan.rows,
             plan.parts(),
             plan.depth,
             shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1),
-            skipsGaps(plan, unit)};
-  }
-  /// Tiles take rows with one stride, with the points between lines.
-  static bool skipsGaps(const WindowPlan &plan, ByteUnit unit) {
-    return plan.hasGaps() && unit != ByteUnit::Tiles;
-  }
-  static int64_t rowsOfA(const WindowPlan &plan, ByteUnit unit) {
-    return skipsGaps(plan, unit) ? plan.outPoints : plan.rows;
+            plan.skipsGaps};
   }
   static Sizes sizesOf(const ConvShape &shape, ByteUnit unit) {
-    const WindowPlan plan = planOf(shape);
+    const WindowPlan plan = planOf(shape, unit);
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(rowsOfA(plan, unit), blockRows),
+            ceilDiv(plan.rows, blockRows),
             plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,

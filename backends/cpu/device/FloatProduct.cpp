@@ -58,13 +58,6 @@ constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2, panelsOfTask = 4;
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
 
-/// Rows of A in groups: rows of a group are the shape's stride apart, groups
-/// this one.
-struct RowGroups {
-  int64_t size;
-  int64_t stride = 0; // in elements; of no meaning if all rows are one group
-};
-
 class FloatProductCall : public LibraryCall {
 public:
   /// `constantB`: B, if it is constant, else null. `source`: gives the rows of
@@ -527,30 +520,13 @@ static bool fits(const MatmulShape &shape) {
          shape.m >= fewest && shape.n >= fewest && shape.c.col == 1;
 }
 
-/// Makes one product of products by one B, as of a layer whose result is
-/// transposed: B is read and packed once, and rows of the result are written in
-/// the order of memory. With rows that are some pages apart, they would evict
-/// each other from the cache.
+/// One product of several by one B, as of a layer whose result is transposed:
+/// B is read and packed once, and rows of the result are written in the order
+/// of memory. The tiles of AVX2 interleave rows of one stride.
 static RowGroups joinProducts(MatmulShape &shape) {
-  const RowGroups all{shape.m};
-  if (floatUnit() != FloatUnit::Fma16 || shape.empty() ||
-      shape.batchRank != 1 || !shape.sharesB() || shape.transposed ||
-      shape.n <= maxPanelColumns)
-    return all;
-  const int64_t count = shape.batch[0], stride = shape.a.batch[0];
-  RowGroups groups;
-  if (shape.c.batch[0] == shape.m * shape.c.row) {
-    groups = {shape.m, stride};
-  } else if (shape.c.row == count * shape.c.batch[0]) {
-    groups = {count, shape.a.row};
-    shape.a.row = stride;
-    shape.c.row = shape.c.batch[0];
-  } else {
-    return all;
-  }
-  shape.m *= count;
-  shape.batchRank = 0;
-  return groups;
+  return floatUnit() == FloatUnit::Fma16 && shape.n > maxPanelColumns
+             ? shape.joinBatch()
+             : RowGroups{shape.m};
 }
 
 LibraryCallResult

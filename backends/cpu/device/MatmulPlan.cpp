@@ -113,6 +113,27 @@ void MatmulShape::transpose() {
   transposed = !transposed;
 }
 
+RowGroups MatmulShape::joinBatch() {
+  const RowGroups all{m};
+  // As in simplify(), rows of a transposed product may have biases.
+  if (empty() || batchRank != 1 || !sharesB() || transposed)
+    return all;
+  const int64_t count = batch[0];
+  RowGroups groups = all;
+  if (c.batch[0] == m * c.row) {
+    groups = {m, a.batch[0]};
+  } else if (c.row == count * c.batch[0]) {
+    groups = {count, a.row};
+    a.row = a.batch[0];
+    c.row = c.batch[0];
+  } else {
+    return all;
+  }
+  m *= count;
+  batchRank = 0;
+  return groups;
+}
+
 int64_t MatmulShape::batchCount() const {
   int64_t count = 1;
   for (int i = 0; i < batchRank; ++i)

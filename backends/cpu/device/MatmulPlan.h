@@ -24,6 +24,13 @@ struct Strides {
   int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
 };
 
+/// Rows of A in groups: rows of a group are the shape's stride apart, groups
+/// this one.
+struct RowGroups {
+  int64_t size;
+  int64_t stride = 0; // in elements; of no meaning if all rows are one group
+};
+
 /// C[b] = A[b] * B[b] with A m x k, B k x n, C m x n. Batch dimensions of size
 /// 1 are removed, adjacent ones are merged if possible, and a batch that only
 /// extends m is folded into it. If possible, C's rows are contiguous.
@@ -38,6 +45,10 @@ struct MatmulShape {
   static MatmulShape simplify(const sinter_matmul &params);
   /// Becomes C^T = B^T * A^T.
   void transpose();
+  /// Makes one product of a batch with one B whose rows of C, in some order,
+  /// are one stride apart. Returns where the rows of A are; nothing changes and
+  /// they are one group if there is no such batch.
+  RowGroups joinBatch();
 
   int64_t batchCount() const;
   /// The product of all batch dimensions except the last, and the last.

@@ -145,6 +145,7 @@ void PanelCall::runTask(TileRegisters &tiles, void *const *buffers,
             {}};
   // Later chunks find a small B in the cache of level 2.
   const bool fetches = !isLast && (begin == 0 || bytesOfB() > chunkBytes());
+  // Of several panels, each is fetched while the one before it is read.
   const int64_t next = (panel + 1) % panels_;
   if (!operands.panels) {
     pack(operands.b, first, task.columns, own);

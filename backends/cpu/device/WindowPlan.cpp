@@ -32,7 +32,7 @@ static PlaneDim joined(const ConvDim &dim) {
 }
 
 WindowPlan::WindowPlan(const ConvShape &shape, int64_t channels,
-                       bool joinsColumns, int64_t depth)
+                       bool joinsColumns, int64_t depth, bool takesOffsets)
     : y(shape.dims[0]),
       x(joinsColumns ? joined(shape.dims[1]) : PlaneDim(shape.dims[1])),
       imageRows(shape.dims[0].in), imageColumns(shape.dims[1].in),
@@ -41,11 +41,13 @@ WindowPlan::WindowPlan(const ConvShape &shape, int64_t channels,
       channels(channels), joinsColumns(joinsColumns),
       pointColumns(joinsColumns ? shape.dims[1].stride : 1),
       elements(pointColumns * channels), depth(depth),
-      isCopied(joinsColumns || channels != shape.channels) {
+      isCopied(joinsColumns || channels != shape.channels),
+      skipsGaps(takesOffsets && x.points != outColumns) {
   for (const ConvDim &each : shape.dims)
     isCopied |= each.padLow || each.padHigh || each.stride > 1;
   // The points after the last line's are out of reach.
-  rows = (shape.dims[0].out - 1) * x.points + outColumns;
+  rows =
+      skipsGaps ? outPoints : (shape.dims[0].out - 1) * x.points + outColumns;
 }
 
 std::string WindowPlan::text(int64_t images, bool hasConstantFilter) const {

@@ -50,9 +50,10 @@ struct PlaneDim {
 /// elements.
 struct WindowPlan {
   /// A column of the copy has `channels` channels, a part `depth` elements. It
-  /// is a line of the window if `joinsColumns`.
+  /// is a line of the window if `joinsColumns`. `takesOffsets`: the unit reads
+  /// rows that are not one stride apart, so points between lines are no rows.
   WindowPlan(const ConvShape &shape, int64_t channels, bool joinsColumns,
-             int64_t depth);
+             int64_t depth, bool takesOffsets);
 
   int64_t planes() const {
     return static_cast<int64_t>(y.remainders.size() * x.remainders.size());
@@ -77,12 +78,9 @@ struct WindowPlan {
   void copyLine(const Element *image, int64_t line, Element *copy,
                 Element padding = Element()) const;
   /// Sets the rows of `place` to those of block `block` of image `image`, from
-  /// `place.firstColumn` on.
+  /// `place.firstColumn` on. Not if skipsGaps.
   void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
-  /// Whether points between lines are rows of A.
-  bool hasGaps() const { return x.points != outColumns; }
-  /// The same without them: blocks of points of the result. Sets the elements
-  /// of A in front of each, too.
+  /// The same if skipsGaps. Sets the elements of A in front of each row, too.
   void placePoints(int64_t image, int64_t block, BlockPlace &place,
                    std::array<int64_t, blockRows> &inputs) const;
 
@@ -95,7 +93,8 @@ struct WindowPlan {
   int64_t elements;     // of a point
   int64_t depth;        // of a part
   bool isCopied;
-  int64_t rows; // of A
+  bool skipsGaps; // rows of A are points of the result
+  int64_t rows;   // of A
 
 private:
   template <class Element>
