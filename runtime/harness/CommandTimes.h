@@ -45,6 +45,11 @@ public:
 
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
+  /// Forgets what was recorded.
+  void clear() {
+    entries_.clear();
+    events_.clear();
+  }
 
   /// The floating-point operations of each command of an entry of `artifact`,
   /// in all its trips. The commands of the body of a scan follow it, each once.
