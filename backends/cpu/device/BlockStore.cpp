@@ -108,8 +108,14 @@ SINTER_BFLOAT_INLINE void storeResult(const Row &row, void *result,
     _mm512_mask_storeu_ps(to + 16, static_cast<__mmask16>(mask >> 16),
                           row.high);
   } else {
-    _mm512_mask_storeu_epi16(to, mask,
-                             (__m512i)_mm512_cvtne2ps_pbh(row.high, row.low));
+    const auto line = (__m512i)_mm512_cvtne2ps_pbh(row.high, row.low);
+    if (mask == 0xffffffff)
+      _mm512_storeu_si512(to, line);
+    else if (mask == 0xffff)
+      _mm256_storeu_si256(reinterpret_cast<__m256i *>(to),
+                          _mm512_castsi512_si256(line));
+    else
+      _mm512_mask_storeu_epi16(to, mask, line);
   }
 }
 
