@@ -359,6 +359,31 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   return true;
 }
 
+bool mayAddInPlace(ir::LibraryCallOp call, unsigned input) {
+  Block &body = call.getBody().front();
+  BlockArgument argument = body.getArgument(input);
+  RankedTensorType type = ir::tensorType(argument);
+  auto convs = body.getOps<ir::ConvOp>();
+  if (convs.empty() || call.getNumResults() != 1 ||
+      body.getTerminator()->getOperand(0).getType() != type ||
+      type.getElementTypeBitWidth() != 16 || !argument.hasOneUse())
+    return false;
+  ir::ConvOp conv = *convs.begin();
+  const int64_t groups = conv.getGroups();
+  if (!conv.getChannelsLast() || type.getRank() != 4)
+    return false;
+  // Other convolutions are oneDNN's, unless they add in place.
+  constexpr int64_t fewestChannels = 16;
+  if (groups == 1
+          ? ir::tensorType(conv.getInput()).getDimSize(3) < fewestChannels
+          : groups != type.getDimSize(3))
+    return false;
+  Operation *user = *argument.user_begin();
+  if (isa<ir::CastOp>(user) && user->hasOneUse())
+    user = *user->user_begin();
+  return isa<ir::AddOp>(user);
+}
+
 void forEachInPlacePair(Operation *fusion,
                         llvm::function_ref<void(unsigned, unsigned)> visit) {
   Block &body = fusion->getRegion(0).front();

@@ -18,8 +18,13 @@ bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
            llvm::count(command.reads, buffer) == 1;
   if (!command.fusion)
     return false;
+  auto call = dyn_cast<ir::LibraryCallOp>(*command.fusion);
+  if (call && (hosts.empty() || !hosts.test(command.place.place)))
+    return false;
   for (auto [input, read] : llvm::enumerate(command.reads))
-    if (read == buffer && !passes::mayRunInPlace(command.fusion, input, output))
+    if (read == buffer &&
+        !(call ? mayAddInPlace(call, input)
+               : passes::mayRunInPlace(command.fusion, input, output)))
       return false;
   return true;
 }

@@ -87,6 +87,8 @@ public:
   std::vector<Buffer> buffers;
   /// Names of the devices; one empty name if the program names none.
   llvm::SmallVector<llvm::StringRef> devices;
+  /// By device: whether it is the CPU. Empty if no call may run in place.
+  llvm::BitVector hosts;
 
   llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
       outputTypes;

@@ -11,7 +11,7 @@ import re
 PASS = re.compile(r'^def\s+(\w+)\s*:\s*Pass<\s*"([^"]*)"', re.M)
 SUMMARY = re.compile(r'let\s+summary\s*=\s*"([^"]*)"')
 DESCRIPTION = re.compile(r"let\s+description\s*=\s*\[\{(.*?)\}\]", re.S)
-TEST_SUFFIXES = ("-invalid", "-quantized", "-chains", "-shards", "-parts")
+TEST_SUFFIXES = ("-invalid", "-quantized", "-chains", "-in-place", "-shards", "-parts")
 
 
 def dashed(name):

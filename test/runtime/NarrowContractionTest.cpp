@@ -74,10 +74,12 @@ std::vector<float> rounded(uint32_t dtype, std::vector<float> values) {
 struct Operand {
   std::vector<float> values;
   bool isMultiplied; // else an operand of a post-op, with the result's dtype
+  bool mayBeResult = false; // the result may be stored onto it
 };
 
-/// Runs `narrow` with 1, 2 and 3 threads, requires equal bits, and compares
-/// with `wide`. Returns what was chosen.
+/// Runs `narrow` with 1, 2 and 3 threads, requires equal bits, also where the
+/// result is stored onto an operand, and compares with `wide`. Returns what was
+/// chosen.
 template <typename Params>
 std::string check(const Params &narrow, const Params &wide,
                   const std::vector<Operand> &operands, size_t resultSize,
@@ -103,6 +105,27 @@ std::string check(const Params &narrow, const Params &wide,
     Packed other = pack(narrow.outDtype, std::vector<float>(resultSize, 0));
     command.run(threads, other);
     REQUIRE(sameBits(first, other));
+  }
+  for (const Operand &shared : operands) {
+    if (!shared.mayBeResult)
+      continue;
+    OneCommand inPlace(callOf(&narrow));
+    for (const Operand &operand : operands)
+      if (&operand == &shared)
+        inPlace.resultAsOperand();
+      else
+        inPlace.operand(
+            pack(operand.isMultiplied ? narrow.dtype : narrow.outDtype,
+                 operand.values));
+    if (constantSecond)
+      inPlace.constantFilter();
+    for (int threads : {1, 3}) {
+      Packed result = pack(narrow.outDtype, shared.values);
+      inPlace.run(threads, result);
+      REQUIRE(inPlace.status.ok());
+      REQUIRE(inPlace.description == command.description);
+      REQUIRE(sameBits(first, result));
+    }
   }
   std::vector<float> got = unpack(narrow.outDtype, first, resultSize);
   double largest = 0;
@@ -304,7 +327,9 @@ static std::string checkWindow(const Window &w, uint32_t out,
   p.postOps[p.numPostOps++] = {SINTER_POST_BIAS, 2, 0, 0};
   if (adds) {
     p.postOps[p.numPostOps++] = {SINTER_POST_SWISH, 0, 0, 0};
-    operands.push_back({someValues(results, 4), false});
+    // What mayAddInPlace (passes/fuse/FusionInfo.h) plans.
+    operands.push_back(
+        {someValues(results, 4), false, w.isDepthwise || w.channels >= 16});
     p.postOps[p.numPostOps++] = {SINTER_POST_ADD, 3, 0, 0};
   }
   p.postOps[p.numPostOps++] = {SINTER_POST_RELU, 0, 0, 0};
