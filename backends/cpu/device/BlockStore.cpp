@@ -119,10 +119,9 @@ SINTER_BFLOAT_INLINE void storeResult(const Row &row, void *result,
   }
 }
 
-/// NaN stays NaN; other values that are not positive become 0.
+/// NaN stays NaN: vmaxps returns its second operand if one is NaN.
 SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
-  return _mm512_maskz_mov_ps(
-      _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
+  return _mm512_max_ps(_mm512_setzero_ps(), x);
 }
 
 using Function = float (*)(float);
@@ -140,26 +139,33 @@ template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
 template <class Element, bool hasBias, Function function, bool hasAdded,
           bool hasRelu>
 SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
+  // In registers: a store could change what `rows` refers to.
   const __mmask32 mask = maskOf(rows.place);
+  const bool biasAlongRows = rows.biasAlongRows;
+  const int64_t end = rows.range.end, firstRow = rows.place.firstRow;
+  const int64_t *offsets = rows.place.rows.data();
+  const auto *biases = static_cast<const Element *>(rows.bias);
+  const void *addend = rows.added;
+  void *result = rows.result;
+  float *line = rows.sums + rows.range.begin * panelColumns;
   Row bias{};
-  if (hasBias && !rows.biasAlongRows)
-    bias = loadOperand<Element>(rows.bias, rows.place.firstColumn, mask);
-  for (int64_t i = rows.range.begin; i < rows.range.end; ++i) {
-    const int64_t offset = rows.place.rows[static_cast<size_t>(i)];
+  if (hasBias && !biasAlongRows)
+    bias = loadOperand<Element>(biases, rows.place.firstColumn, mask);
+  for (int64_t i = rows.range.begin; i < end; ++i, line += panelColumns) {
+    const int64_t offset = offsets[i];
     if (offset == BlockPlace::dropped)
       continue;
-    float *line = rows.sums + i * panelColumns;
     Row row = load(line);
     if constexpr (hasBias) {
-      if (rows.biasAlongRows)
-        bias.low = bias.high = _mm512_set1_ps(rt::toFloat(
-            static_cast<const Element *>(rows.bias)[rows.place.firstRow + i]));
+      if (biasAlongRows)
+        bias.low = bias.high =
+            _mm512_set1_ps(rt::toFloat(biases[firstRow + i]));
       row.low = _mm512_add_ps(row.low, bias.low);
       row.high = _mm512_add_ps(row.high, bias.high);
     }
     row = {applied<function>(row.low), applied<function>(row.high)};
     if constexpr (hasAdded) {
-      const Row added = loadOperand<Element>(rows.added, offset, mask);
+      const Row added = loadOperand<Element>(addend, offset, mask);
       row.low = _mm512_add_ps(row.low, added.low);
       row.high = _mm512_add_ps(row.high, added.high);
     }
@@ -167,8 +173,8 @@ SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
       row.low = relu(row.low);
       row.high = relu(row.high);
     }
-    if (rows.result) {
-      storeResult<Element>(row, rows.result, offset, mask);
+    if (result) {
+      storeResult<Element>(row, result, offset, mask);
     } else {
       _mm512_store_ps(line, row.low);
       _mm512_store_ps(line + 16, row.high);
