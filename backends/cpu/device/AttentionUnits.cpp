@@ -349,8 +349,8 @@ public:
     PanelFetch nothing;
     StepWork noWork;
     for (int64_t column = 0; column < columns; column += panelColumns) {
-      multiplyBfloats(bfloatUnit(), tiles, a, panel, sums + column, sumStride,
-                      nothing, noWork);
+      multiplyBfloats(bfloatUnit(), tiles, a, panel, panelColumns,
+                      sums + column, sumStride, nothing, noWork);
       panel += bytesOfPanel(panels.depth);
     }
   }

@@ -37,12 +37,12 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                          std::min(piece, depth_.depth - begin)});
 }
 
-void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
-                          const uint8_t *panel, float *sums, PanelFetch &fetch,
-                          StepWork &work) const {
+void BfloatCall::sumPanel(TileRegisters &tiles, const BfloatRows &rows,
+                          const uint8_t *panel, int64_t columns, float *sums,
+                          PanelFetch &fetch, StepWork &work) const {
   if (chains_.size() == 1)
-    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, sums, panelColumns,
-                           fetch, work);
+    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, columns, sums,
+                           panelColumns, fetch, work);
   alignas(64) float partial[blockRows * panelColumns];
   for (const Chain &chain : chains_) {
     BfloatRows stretch = rows;
@@ -53,7 +53,8 @@ void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
         static_cast<int64_t>(chain.firstPart) * depth_.depth + chain.begin;
     const bool isFirst = &chain == &chains_.front();
     multiplyBfloats(bfloatUnit(), tiles, stretch, panel + panelBytes(above),
-                    isFirst ? sums : partial, panelColumns, fetch, work);
+                    columns, isFirst ? sums : partial, panelColumns, fetch,
+                    work);
     if (!isFirst)
       addSums(sums, partial, rows.count * panelColumns);
   }
@@ -61,23 +62,31 @@ void BfloatCall::sumBlock(TileRegisters &tiles, const BfloatRows &rows,
 
 namespace {
 
-/// A block whose sums are complete.
-struct SummedBlock {
+/// A block, and its place in the result from the first column of a task on.
+struct PlacedBlock {
+  BfloatRows rows;
+  BlockPlace place;
+};
+
+/// A panel of a block whose sums are complete.
+struct SummedPanel {
   const BlockStore *store;
   void *const *buffers;
   uint32_t result;
-  BlockPlace place;
+  const BlockPlace *place;
+  int64_t column; // of the task
   alignas(64) float sums[blockRows * panelColumns];
 
-  static void storeRows(const void *block, RowRange range) {
-    auto *own = static_cast<SummedBlock *>(const_cast<void *>(block));
-    own->store->store(own->sums, own->place, range, own->buffers, own->result);
+  static void storeRows(const void *panel, RowRange range) {
+    auto *own = static_cast<SummedPanel *>(const_cast<void *>(panel));
+    own->store->store(own->sums, *own->place, own->column, range, own->buffers,
+                      own->result);
   }
 };
 
 } // namespace
 
-/// While tiles multiply a block, the other units of the core store the one
+/// While tiles multiply a panel, the other units of the core store the one
 /// before it.
 void BfloatCall::compute(TileRegisters &tiles, const Task &task,
                          void *const *buffers) const {
@@ -85,33 +94,43 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
                     depth_.depth * static_cast<int64_t>(depth_.parts.size()),
                 steps = depth / step_;
   PanelFetch fetch(task.next, (task.end - task.begin) * task.panels * steps);
-  BfloatRows rows{nullptr, 0, 0, depth_.parts, depth_.depth, step_};
-  SummedBlock blocks[2];
-  for (SummedBlock &block : blocks) {
-    block.store = &store_;
-    block.buffers = buffers;
-    block.result = command_.numSlices - 1;
+  PlacedBlock blocks[2]; // also the one before
+  for (PlacedBlock &block : blocks) {
+    block.rows.parts = depth_.parts;
+    block.rows.depth = depth_.depth;
+    block.rows.step = step_;
+    block.rows.isOdd = depth_.isOdd;
+    block.place.firstColumn = task.firstColumn;
+    block.place.columns = task.columns;
+  }
+  SummedPanel panels[2];
+  for (SummedPanel &panel : panels) {
+    panel.store = &store_;
+    panel.buffers = buffers;
+    panel.result = command_.numSlices - 1;
   }
   const bool overlaps = bfloatUnit() == Bf16Unit::Tiles;
   constexpr int64_t rowsOfPiece = 2;
-  StepWork work; // the block before
+  StepWork work; // the panel before
   size_t turn = 0;
-  for (int64_t number = task.begin; number < task.end; ++number)
-    for (int64_t panel = 0; panel < task.panels; ++panel) {
-      SummedBlock &block = blocks[turn];
-      const int64_t column = panel * panelColumns;
-      block.place.firstColumn = task.firstColumn + column;
-      block.place.columns = std::min(panelColumns, task.columns - column);
-      rows.data = reinterpret_cast<const Bfloat *>(task.a);
-      setBlock(number, task.batch, rows, block.place);
+  for (int64_t number = task.begin; number < task.end; ++number) {
+    PlacedBlock &block = blocks[static_cast<size_t>(number - task.begin) % 2];
+    block.rows.data = reinterpret_cast<const Bfloat *>(task.a);
+    setBlock(number, task.batch, block.rows, block.place);
+    for (int64_t i = 0; i < task.panels; ++i) {
+      SummedPanel &panel = panels[turn];
+      panel.place = &block.place;
+      panel.column = i * panelColumns;
       work.spread(steps, rowsOfPiece);
-      sumBlock(tiles, rows, task.panel + panel * panelBytes(depth), block.sums,
+      sumPanel(tiles, block.rows, task.panel + i * panelBytes(depth),
+               std::min(panelColumns, task.columns - panel.column), panel.sums,
                fetch, work);
       work.finish();
-      work = StepWork(SummedBlock::storeRows, &block, block.place.count);
+      work = StepWork(SummedPanel::storeRows, &panel, block.place.count);
       if (!overlaps)
         work.finish();
       turn ^= 1;
     }
+  }
   work.finish();
 }

@@ -22,6 +22,7 @@ protected:
   struct Depth {
     std::vector<int64_t> parts;
     int64_t depth;
+    bool isOdd = false;
   };
   /// `sizes` without its `depth` and `panelBytes`, which follow from `depth`.
   BfloatCall(const sinter_command &command, const BlockStore &store,
@@ -35,9 +36,9 @@ protected:
 private:
   void compute(TileRegisters &tiles, const Task &task,
                void *const *buffers) const final;
-  void sumBlock(TileRegisters &tiles, const BfloatRows &rows,
-                const uint8_t *panel, float *sums, PanelFetch &fetch,
-                StepWork &work) const;
+  void sumPanel(TileRegisters &tiles, const BfloatRows &rows,
+                const uint8_t *panel, int64_t columns, float *sums,
+                PanelFetch &fetch, StepWork &work) const;
 
   const BlockStore store_;
   const Depth depth_;

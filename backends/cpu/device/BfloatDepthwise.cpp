@@ -65,7 +65,7 @@ private:
   }
   void storeBlock(float *sums, const BlockPlace &place,
                   void *const *buffers) const override {
-    store_.store(sums, place, {0, place.count}, buffers,
+    store_.store(sums, place, /*column=*/0, {0, place.count}, buffers,
                  command_.numSlices - 1);
   }
 

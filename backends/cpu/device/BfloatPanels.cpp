@@ -163,14 +163,16 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
   }
 }
 
-/// `count` rows of A from row `first` on.
-template <int count, bool hasOffsets>
+/// `count` rows of A from row `first` on, times the first `halves` tiles of the
+/// panel.
+template <int count, int halves, bool hasOffsets>
 __attribute__((target("avx512f,avx512bf16"))) void
 multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
              float *sums, int64_t sumStride, PanelFetch &fetch) {
-  __m512 sum[count][2];
+  __m512 sum[count][halves];
   for (int row = 0; row < count; ++row)
-    sum[row][0] = sum[row][1] = _mm512_setzero_ps();
+    for (int half = 0; half < halves; ++half)
+      sum[row][half] = _mm512_setzero_ps();
   const int64_t tileBytes = rows.step / 2 * lineBytes;
   for (int64_t part : rows.parts) {
     const Bfloat *a = rows.data + part;
@@ -180,45 +182,54 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
       return a + (hasOffsets ? rows.offsets[static_cast<size_t>(first + row)]
                              : row * rows.rowStride);
     };
+    // `Elements`: what is read of each row, one or two of them.
+    auto addPair =
+        [&]<class Elements>(int64_t k, int64_t pair, Elements) __attribute__((
+            target("avx512f,avx512bf16"), always_inline)) {
+          __m512i b[halves];
+          for (int half = 0; half < halves; ++half)
+            b[half] = _mm512_load_si512(panel + pair * 32 + half * tileBytes);
+#pragma clang loop unroll(full)
+          for (int row = 0; row < count; ++row) {
+            Elements x;
+            std::memcpy(&x, rowOf(row) + k + pair, sizeof(x));
+            const __m512i pairs = _mm512_set1_epi32(static_cast<int32_t>(x));
+            for (int half = 0; half < halves; ++half)
+              sum[row][half] = _mm512_dpbf16_ps(sum[row][half], (__m512bh)pairs,
+                                                (__m512bh)b[half]);
+          }
+        };
+    const int64_t wholePairs = rows.step - 2 * rows.isOdd;
     for (int64_t k = 0; k < rows.depth; k += rows.step) {
-      for (int64_t pair = 0; pair < rows.step; pair += 2) {
-        __m512i b[2];
-        for (int half = 0; half < 2; ++half)
-          b[half] = _mm512_load_si512(panel + pair * 32 + half * tileBytes);
-        for (int row = 0; row < count; ++row) {
-          int32_t two;
-          std::memcpy(&two, rowOf(row) + k + pair, sizeof(two));
-          const __m512i x = _mm512_set1_epi32(two);
-          for (int half = 0; half < 2; ++half)
-            sum[row][half] = _mm512_dpbf16_ps(sum[row][half], (__m512bh)x,
-                                              (__m512bh)b[half]);
-        }
-      }
+      for (int64_t pair = 0; pair < wholePairs; pair += 2)
+        addPair(k, pair, uint32_t());
+      if (rows.isOdd)
+        addPair(k, wholePairs, uint16_t());
       panel += 2 * tileBytes;
       fetch.step();
     }
   }
   for (int row = 0; row < count; ++row)
-    for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < halves; ++half)
       _mm512_storeu_ps(sums + (first + row) * sumStride + tileColumns * half,
                        sum[row][half]);
 }
 
-/// Rows of A whose sums fit the registers.
-constexpr int64_t dotRows = 8;
+/// Sums that fit the registers, of tileColumns columns each.
+constexpr int64_t dotTiles = 16;
 
-template <bool hasOffsets>
+template <int halves, bool hasOffsets>
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                     int64_t sumStride, PanelFetch &fetch) {
-  static constexpr std::array<void (*)(const BfloatRows &, int64_t,
-                                       const uint8_t *, float *, int64_t,
-                                       PanelFetch &),
-                              dotRows>
-      functions = {multiplyDots<1, hasOffsets>, multiplyDots<2, hasOffsets>,
-                   multiplyDots<3, hasOffsets>, multiplyDots<4, hasOffsets>,
-                   multiplyDots<5, hasOffsets>, multiplyDots<6, hasOffsets>,
-                   multiplyDots<7, hasOffsets>, multiplyDots<8, hasOffsets>};
-  forEvenGroups(rows.count, dotRows, [&](int64_t first, int64_t count) {
+  constexpr int64_t most = dotTiles / halves;
+  using Function = void (*)(const BfloatRows &, int64_t, const uint8_t *,
+                            float *, int64_t, PanelFetch &);
+  static constexpr std::array<Function, most> functions =
+      []<int... i>(std::integer_sequence<int, i...>) {
+        return std::array<Function, most>{
+            multiplyDots<i + 1, halves, hasOffsets>...};
+      }(std::make_integer_sequence<int, most>());
+  forEvenGroups(rows.count, most, [&](int64_t first, int64_t count) {
     functions[static_cast<size_t>(count - 1)](rows, first, panel, sums,
                                               sumStride, fetch);
   });
@@ -228,12 +239,17 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
 
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   const BfloatRows &rows, const uint8_t *panel,
-                                  float *sums, int64_t sumStride,
-                                  PanelFetch &fetch, StepWork &work) {
-  if (unit == rt::Bf16Unit::Dot)
-    return rows.hasOffsets
-               ? multiplyByDots<true>(rows, panel, sums, sumStride, fetch)
-               : multiplyByDots<false>(rows, panel, sums, sumStride, fetch);
+                                  int64_t columns, float *sums,
+                                  int64_t sumStride, PanelFetch &fetch,
+                                  StepWork &work) {
+  if (unit == rt::Bf16Unit::Dot) {
+    const auto multiply = columns > tileColumns ? rows.hasOffsets
+                                                      ? multiplyByDots<2, true>
+                                                      : multiplyByDots<2, false>
+                          : rows.hasOffsets ? multiplyByDots<1, true>
+                                                : multiplyByDots<1, false>;
+    return multiply(rows, panel, sums, sumStride, fetch);
+  }
   tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)
     multiplyTiles<true>(rows, panel, sums, sumStride, fetch, work);
@@ -242,6 +258,6 @@ void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
 }
 #else
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit, TileRegisters &,
-                                  const BfloatRows &, const uint8_t *, float *,
-                                  int64_t, PanelFetch &, StepWork &) {}
+                                  const BfloatRows &, const uint8_t *, int64_t,
+                                  float *, int64_t, PanelFetch &, StepWork &) {}
 #endif

@@ -23,9 +23,12 @@
 namespace sinter::cpu {
 
 /// The rows of a panel that the unit reads at once: an even number of at most
-/// 32. It divides `depth` if it is less than 32.
+/// 32. If it is less, it divides `depth`, or a small `depth` that is rounded up
+/// to an even number.
 inline int64_t depthStep(int64_t depth) {
   constexpr int64_t most = 32, least = 12;
+  if (depth < least)
+    return depth + depth % 2;
   for (int64_t step = most; step >= least; step -= 2)
     if (depth % step == 0)
       return step;
@@ -59,23 +62,25 @@ void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
 /// Rows of A, which are sums of parts: part i of a row begins at element
 /// parts[i] + row * rowStride of `data`, or parts[i] + offsets[row] if
 /// hasOffsets, which only Dot takes. It has `depth` elements, which is padded.
-/// The panel has the rows of all parts, in order.
+/// The panel has the rows of all parts, in order. Of an odd part, which only
+/// Dot takes, and which is one step, the last element is 0 and is not read.
 struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;
   int64_t count; // 1 to blockRows
   std::span<const int64_t> parts;
   int64_t depth, step; // depthStep(depth)
-  bool hasOffsets = false;
+  bool hasOffsets = false, isOdd = false;
   std::array<int64_t, blockRows> offsets;
 };
 
-/// sums[row * sumStride + column] = the product of rows and panel, for all
-/// columns of the panel. `unit` is Dot or Tiles; only tiles take steps of
-/// `work`.
+/// sums[row * sumStride + column] = the product of rows and panel, for
+/// `columns` columns of the panel, or more of them. `unit` is Dot or Tiles;
+/// only tiles take steps of `work`.
 void multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
-                     const BfloatRows &rows, const uint8_t *panel, float *sums,
-                     int64_t sumStride, PanelFetch &fetch, StepWork &work);
+                     const BfloatRows &rows, const uint8_t *panel,
+                     int64_t columns, float *sums, int64_t sumStride,
+                     PanelFetch &fetch, StepWork &work);
 
 } // namespace sinter::cpu
 

@@ -5,7 +5,7 @@
 // Forward convolutions of two dimensions on dense channels-last activations, on
 // CPUs whose unit for bf16 is faster than fp32. WindowPlan.h says how they are
 // products. Where a line of the window is one part, the copy pads the channels
-// to 4, 8 or 16.
+// to 4, 8 or 16, unless the unit is vdpbf16ps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "backends/cpu/device/WindowPlan.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -32,20 +33,39 @@ int64_t fewChannels(int64_t channels) {
   return channels <= 4 ? 4 : channels <= 8 ? 8 : 16;
 }
 
-bool joinsColumnsOf(const ConvShape &shape) {
+/// The form of a window of which a line is one part.
+struct JoinedForm {
+  int64_t channels; // of a column
+  int64_t depth;    // of a part, an even number
+  bool isOdd;
+};
+
+std::optional<JoinedForm> joinedForm(const ConvShape &shape) {
   const ConvDim &x = shape.dims[1];
-  const int64_t depth = x.kernel * fewChannels(shape.channels);
-  return shape.channels < 16 && x.dilation == 1 &&
-         x.kernel <= maxJoinedColumns && paddedDepth(depth) == depth;
+  if (shape.channels >= 16 || x.dilation > 1 || x.kernel > maxJoinedColumns)
+    return std::nullopt;
+  // vdpbf16ps takes a line of any length.
+  const int64_t exact = x.kernel * shape.channels, even = exact + exact % 2;
+  if (bfloatUnit() == Bf16Unit::Dot && depthStep(even) == even)
+    return JoinedForm{shape.channels, even, exact != even};
+  const int64_t channels = fewChannels(shape.channels),
+                depth = x.kernel * channels;
+  return paddedDepth(depth) == depth
+             ? std::optional(JoinedForm{channels, depth, false})
+             : std::nullopt;
 }
 
 WindowPlan planOf(const ConvShape &shape) {
   const bool takesOffsets = bfloatUnit() == Bf16Unit::Dot;
-  if (!joinsColumnsOf(shape))
-    return {shape, paddedDepth(shape.channels), false,
-            paddedDepth(shape.channels), takesOffsets};
-  const int64_t channels = fewChannels(shape.channels);
-  return {shape, channels, true, shape.dims[1].kernel * channels, takesOffsets};
+  if (std::optional<JoinedForm> form = joinedForm(shape))
+    return {shape, form->channels, true, form->depth, takesOffsets};
+  return {shape, paddedDepth(shape.channels), false,
+          paddedDepth(shape.channels), takesOffsets};
+}
+
+bool isOdd(const ConvShape &shape) {
+  std::optional<JoinedForm> form = joinedForm(shape);
+  return form && form->isOdd;
 }
 
 class BfloatWindowCall : public BfloatCall {
@@ -57,7 +77,8 @@ public:
                    BlockStore({command.conv.params->postOps,
                                command.conv.params->numPostOps},
                               outDtype, /*biasAlongRows=*/false),
-                   sizesOf(shape, planOf(shape)), depthOf(planOf(shape))),
+                   sizesOf(shape, planOf(shape)),
+                   depthOf(planOf(shape), isOdd(shape))),
         shape_(shape), plan_(planOf(shape)) {
     if (constantB)
       packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
@@ -69,8 +90,8 @@ public:
   }
 
 private:
-  static Depth depthOf(const WindowPlan &plan) {
-    return {plan.parts(), plan.depth};
+  static Depth depthOf(const WindowPlan &plan, bool isOdd) {
+    return {plan.parts(), plan.depth, isOdd};
   }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
@@ -168,7 +189,7 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
   // Other windows of few channels would be mostly padding.
   if (!fitsBfloatStore(command) || params.groups != 1 ||
       (paddedDepth(params.channels) > 2 * params.channels &&
-       !joinsColumnsOf(shape)))
+       !joinedForm(shape)))
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(

@@ -45,6 +45,7 @@ namespace sinter::cpu {
 struct RowsOfBlock {
   float *sums;
   const BlockPlace &place;
+  int64_t column; // the first one, of the place
   RowRange range;
   const void *bias; // of all columns, or of all rows
   bool biasAlongRows;
@@ -69,8 +70,10 @@ struct Row {
 };
 
 /// The elements of a row that are in the result.
-SINTER_BFLOAT_INLINE __mmask32 maskOf(const BlockPlace &place) {
-  return static_cast<__mmask32>((uint64_t(1) << place.columns) - 1);
+SINTER_BFLOAT_INLINE __mmask32 maskOf(const RowsOfBlock &rows) {
+  const int64_t columns =
+      std::min(panelColumns, rows.place.columns - rows.column);
+  return static_cast<__mmask32>((uint64_t(1) << columns) - 1);
 }
 
 SINTER_BFLOAT_INLINE Row load(const float *from) {
@@ -140,9 +143,10 @@ template <class Element, bool hasBias, Function function, bool hasAdded,
           bool hasRelu>
 SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
   // In registers: a store could change what `rows` refers to.
-  const __mmask32 mask = maskOf(rows.place);
+  const __mmask32 mask = maskOf(rows);
   const bool biasAlongRows = rows.biasAlongRows;
-  const int64_t end = rows.range.end, firstRow = rows.place.firstRow;
+  const int64_t end = rows.range.end, column = rows.column,
+                firstRow = rows.place.firstRow;
   const int64_t *offsets = rows.place.rows.data();
   const auto *biases = static_cast<const Element *>(rows.bias);
   const void *addend = rows.added;
@@ -150,11 +154,11 @@ SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
   float *line = rows.sums + rows.range.begin * panelColumns;
   Row bias{};
   if (hasBias && !biasAlongRows)
-    bias = loadOperand<Element>(biases, rows.place.firstColumn, mask);
+    bias = loadOperand<Element>(biases, rows.place.firstColumn + column, mask);
   for (int64_t i = rows.range.begin; i < end; ++i, line += panelColumns) {
-    const int64_t offset = offsets[i];
-    if (offset == BlockPlace::dropped)
+    if (offsets[i] == BlockPlace::dropped)
       continue;
+    const int64_t offset = offsets[i] + column;
     Row row = load(line);
     if constexpr (hasBias) {
       if (biasAlongRows)
@@ -259,8 +263,9 @@ BlockStore::BlockStore(std::span<const sinter_post_op> postOps,
   }
 }
 
-void BlockStore::store(float *sums, const BlockPlace &place, RowRange range,
-                       void *const *buffers, uint32_t result) const {
+void BlockStore::store(float *sums, const BlockPlace &place, int64_t column,
+                       RowRange range, void *const *buffers,
+                       uint32_t result) const {
   // Passes but the last one change the block, with the columns beyond the
   // result's.
   for (const Pass &pass : passes_) {
@@ -269,8 +274,9 @@ void BlockStore::store(float *sums, const BlockPlace &place, RowRange range,
     };
     const bool isLast = &pass == &passes_.back();
     if (pass.run)
-      pass.run({sums, place, range, operandOf(pass.bias), biasAlongRows_,
-                operandOf(pass.add), isLast ? buffers[result] : nullptr});
+      pass.run({sums, place, column, range, operandOf(pass.bias),
+                biasAlongRows_, operandOf(pass.add),
+                isLast ? buffers[result] : nullptr});
     if (!pass.other)
       continue;
     const PostOpOperand none;
@@ -283,8 +289,8 @@ void BlockStore::store(float *sums, const BlockPlace &place, RowRange range,
 #else
 BlockStore::BlockStore(std::span<const sinter_post_op>, uint32_t, bool) {}
 
-void BlockStore::store(float *, const BlockPlace &, RowRange, void *const *,
-                       uint32_t) const {
+void BlockStore::store(float *, const BlockPlace &, int64_t, RowRange,
+                       void *const *, uint32_t) const {
   (void)isBfloat_;
   (void)biasAlongRows_;
 }

@@ -28,7 +28,7 @@ struct BlockPlace {
 
   std::array<int64_t, blockRows> rows;   // elements up to its first column
   int64_t count = 0;                     // of rows
-  int64_t columns = 0;                   // 1 to panelColumns
+  int64_t columns = 0;                   // of one or more panels
   int64_t firstRow = 0, firstColumn = 0; // of the block, for a bias
 };
 
@@ -51,12 +51,12 @@ public:
   BlockStore(std::span<const sinter_post_op> postOps, uint32_t outDtype,
              bool biasAlongRows);
 
-  /// Some rows of the block. `sums` has `place.count` rows of
-  /// panelColumns numbers, is aligned to 64 bytes, and is changed. The CPU has
-  /// a unit for bf16. `buffers` are those of the command; the result is buffer
-  /// `result`.
-  void store(float *sums, const BlockPlace &place, RowRange range,
-             void *const *buffers, uint32_t result) const;
+  /// Some rows of a panel of the block: its columns from `column` on, at most
+  /// panelColumns. `sums` has `place.count` rows of panelColumns numbers, is
+  /// aligned to 64 bytes, and is changed. The CPU has a unit for bf16.
+  /// `buffers` are those of the command; the result is buffer `result`.
+  void store(float *sums, const BlockPlace &place, int64_t column,
+             RowRange range, void *const *buffers, uint32_t result) const;
 
   /// One pass over rows in registers; null: absent. The post-ops are applied in
   /// this order.
