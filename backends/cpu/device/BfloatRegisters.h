@@ -1,0 +1,101 @@
+//===- BfloatRegisters.h - bf16 and its sums in registers -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// For kernels that end in bf16: operands become float32, and sums become bf16,
+// 32 columns at a time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATREGISTERS_H
+#define SINTER_BACKENDS_CPU_DEVICE_BFLOATREGISTERS_H
+
+#include "runtime/base/Float16.h"
+
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define SINTER_BFLOAT_CPU                                                      \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+// For helpers that become part of their callers.
+#define SINTER_BFLOAT_INLINE                                                   \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"),               \
+                 always_inline)) inline
+
+namespace sinter::cpu {
+
+/// A row of a block in two registers.
+struct Row {
+  __m512 low, high;
+};
+
+SINTER_BFLOAT_INLINE __m512 widened(__m256i half) {
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+template <class Element>
+SINTER_BFLOAT_INLINE Row loadOperand(const void *operand, int64_t offset,
+                                     __mmask32 mask) {
+  const Element *from = static_cast<const Element *>(operand) + offset;
+  if constexpr (std::is_same_v<Element, float>) {
+    return {
+        _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from),
+        _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16)};
+  } else {
+    const __m512i line = _mm512_maskz_loadu_epi16(mask, from);
+    return {widened(_mm512_castsi512_si256(line)),
+            widened(_mm512_extracti64x4_epi64(line, 1))};
+  }
+}
+
+/// Stores without a mask do not read the line of memory first.
+SINTER_BFLOAT_INLINE void storeLine(rt::Bfloat *to, __mmask32 mask,
+                                    __m512i line) {
+  if (mask == 0xffffffff)
+    _mm512_storeu_si512(to, line);
+  else if (mask == 0xffff)
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to),
+                        _mm512_castsi512_si256(line));
+  else
+    _mm512_mask_storeu_epi16(to, mask, line);
+}
+
+/// vcvtne2ps2bf16 rounds to nearest and stores denormal numbers as 0, as which
+/// the unit reads them.
+template <class Element>
+SINTER_BFLOAT_INLINE void storeResult(const Row &row, void *result,
+                                      int64_t offset, __mmask32 mask) {
+  Element *to = static_cast<Element *>(result) + offset;
+  if constexpr (std::is_same_v<Element, float>) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), row.low);
+    _mm512_mask_storeu_ps(to + 16, static_cast<__mmask16>(mask >> 16),
+                          row.high);
+  } else {
+    storeLine(to, mask, (__m512i)_mm512_cvtne2ps_pbh(row.high, row.low));
+  }
+}
+
+/// NaN stays NaN: vmaxps returns its second operand if one is NaN.
+SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
+  return _mm512_max_ps(_mm512_setzero_ps(), x);
+}
+
+using Function = float (*)(float);
+
+template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
+  if constexpr (function == nullptr)
+    return x;
+  float line[16];
+  _mm512_storeu_ps(line, x);
+  for (float &element : line)
+    element = function(element);
+  return _mm512_loadu_ps(line);
+}
+
+} // namespace sinter::cpu
+#endif
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_BFLOATREGISTERS_H
