@@ -185,7 +185,7 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
   const sinter_conv &params = *command.conv.params;
-  const ConvShape shape(params);
+  const ConvShape shape = ConvShape(params).withJoinedImages();
   // Other windows of few channels would be mostly padding.
   if (!fitsBfloatStore(command) || params.groups != 1 ||
       (paddedDepth(params.channels) > 2 * params.channels &&

@@ -147,6 +147,6 @@ LibraryCallResult sinter::cpu::prepareByteWindow(OneDnnContext &context,
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<ByteWindowCall>(
-      context, command, ConvShape(params), *unit, *signs,
+      context, command, ConvShape(params).withJoinedImages(), *unit, *signs,
       reinterpret_cast<const uint8_t *>(filter)));
 }

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/ConvPlan.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace sinter::cpu;
@@ -32,6 +33,21 @@ ConvShape::ConvShape(const sinter_conv &p)
       dim.in = reached;
     dims.push_back(dim);
   }
+}
+
+ConvShape ConvShape::withJoinedImages() const {
+  const bool isPointwise =
+      std::ranges::all_of(dims, [](const ConvDim &dim) {
+        return dim.kernel == 1 && dim.stride == 1 && dim.in == dim.stored &&
+               dim.in == dim.out;
+      });
+  ConvShape joined = *this;
+  if (!isPointwise || channelsFirst)
+    return joined;
+  ConvDim &lines = joined.dims.front();
+  lines.stored = lines.in = lines.out = batch * lines.out;
+  joined.batch = 1;
+  return joined;
 }
 
 bool ConvShape::cropped() const {

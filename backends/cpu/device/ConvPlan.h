@@ -37,6 +37,10 @@ struct ConvShape {
   std::vector<ConvDim> dims;
   bool channelsFirst;
 
+  /// The same convolution with less to tell apart: the images of a pointwise
+  /// one are lines of one image.
+  ConvShape withJoinedImages() const;
+
   bool cropped() const;
   /// True if there are no products: no channels, or only padding as input.
   bool emptySum() const;
