@@ -23,32 +23,23 @@
 #define SINTER_BFLOAT_INLINE                                                   \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"),               \
                  always_inline)) inline
+#define SINTER_BFLOAT_LAMBDA                                                   \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"), always_inline))
 
 namespace sinter::cpu {
-
-/// A row of a block in two registers.
-struct Row {
-  __m512 low, high;
-};
 
 SINTER_BFLOAT_INLINE __m512 widened(__m256i half) {
   return _mm512_castsi512_ps(
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
+/// 16 columns of an operand; 0 where the mask is 0.
 template <class Element>
-SINTER_BFLOAT_INLINE Row loadOperand(const void *operand, int64_t offset,
-                                     __mmask32 mask) {
-  const Element *from = static_cast<const Element *>(operand) + offset;
-  if constexpr (std::is_same_v<Element, float>) {
-    return {
-        _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from),
-        _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16)};
-  } else {
-    const __m512i line = _mm512_maskz_loadu_epi16(mask, from);
-    return {widened(_mm512_castsi512_si256(line)),
-            widened(_mm512_extracti64x4_epi64(line, 1))};
-  }
+SINTER_BFLOAT_INLINE __m512 loadOperand(const Element *from, __mmask16 mask) {
+  if constexpr (std::is_same_v<Element, float>)
+    return _mm512_maskz_loadu_ps(mask, from);
+  else
+    return widened(_mm256_maskz_loadu_epi16(mask, from));
 }
 
 /// Stores without a mask do not read the line of memory first.
@@ -63,18 +54,16 @@ SINTER_BFLOAT_INLINE void storeLine(rt::Bfloat *to, __mmask32 mask,
     _mm512_mask_storeu_epi16(to, mask, line);
 }
 
-/// vcvtne2ps2bf16 rounds to nearest and stores denormal numbers as 0, as which
-/// the unit reads them.
+/// 32 columns of float32; `Element` is bf16 or float32. vcvtne2ps2bf16 rounds
+/// to nearest and stores denormal numbers as 0, as which the unit reads them.
 template <class Element>
-SINTER_BFLOAT_INLINE void storeResult(const Row &row, void *result,
-                                      int64_t offset, __mmask32 mask) {
-  Element *to = static_cast<Element *>(result) + offset;
+SINTER_BFLOAT_INLINE void storeRow(Element *to, __mmask32 mask, __m512 low,
+                                   __m512 high) {
   if constexpr (std::is_same_v<Element, float>) {
-    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), row.low);
-    _mm512_mask_storeu_ps(to + 16, static_cast<__mmask16>(mask >> 16),
-                          row.high);
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), low);
+    _mm512_mask_storeu_ps(to + 16, static_cast<__mmask16>(mask >> 16), high);
   } else {
-    storeLine(to, mask, (__m512i)_mm512_cvtne2ps_pbh(row.high, row.low));
+    storeLine(to, mask, (__m512i)_mm512_cvtne2ps_pbh(high, low));
   }
 }
 

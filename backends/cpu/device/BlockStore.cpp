@@ -60,53 +60,51 @@ SINTER_BFLOAT_INLINE __mmask32 maskOf(const RowsOfBlock &rows) {
   return static_cast<__mmask32>((uint64_t(1) << columns) - 1);
 }
 
-SINTER_BFLOAT_INLINE Row load(const float *from) {
-  return {_mm512_load_ps(from), _mm512_load_ps(from + 16)};
-}
-
 template <class Element, bool hasBias, Function function, bool hasAdded,
           bool hasRelu>
 SINTER_BFLOAT_CPU void runPass(const RowsOfBlock &rows) {
   // In registers: a store could change what `rows` refers to.
   const __mmask32 mask = maskOf(rows);
-  const bool biasAlongRows = rows.biasAlongRows;
+  const bool hasHigh = mask >> 16, biasAlongRows = rows.biasAlongRows;
   const int64_t end = rows.range.end, column = rows.column,
                 firstRow = rows.place.firstRow;
   const int64_t *offsets = rows.place.rows.data();
   const auto *biases = static_cast<const Element *>(rows.bias);
-  const void *addend = rows.added;
-  void *result = rows.result;
+  const auto *added = static_cast<const Element *>(rows.added);
+  auto *result = static_cast<Element *>(rows.result);
   float *line = rows.sums + rows.range.begin * panelColumns;
-  Row bias{};
+  auto maskOfHalf = [mask](int half) {
+    return static_cast<__mmask16>(mask >> (16 * half));
+  };
+  __m512 bias[2];
   if (hasBias && !biasAlongRows)
-    bias = loadOperand<Element>(biases, rows.place.firstColumn + column, mask);
+    for (int half : {0, 1})
+      bias[half] =
+          loadOperand(biases + rows.place.firstColumn + column + 16 * half,
+                      maskOfHalf(half));
   for (int64_t i = rows.range.begin; i < end; ++i, line += panelColumns) {
     if (offsets[i] == BlockPlace::dropped)
       continue;
     const int64_t offset = offsets[i] + column;
-    Row row = load(line);
-    if constexpr (hasBias) {
-      if (biasAlongRows)
-        bias.low = bias.high =
-            _mm512_set1_ps(rt::toFloat(biases[firstRow + i]));
-      row.low = _mm512_add_ps(row.low, bias.low);
-      row.high = _mm512_add_ps(row.high, bias.high);
-    }
-    row = {applied<function>(row.low), applied<function>(row.high)};
-    if constexpr (hasAdded) {
-      const Row added = loadOperand<Element>(addend, offset, mask);
-      row.low = _mm512_add_ps(row.low, added.low);
-      row.high = _mm512_add_ps(row.high, added.high);
-    }
-    if constexpr (hasRelu) {
-      row.low = relu(row.low);
-      row.high = relu(row.high);
-    }
+    if (hasBias && biasAlongRows)
+      bias[0] = bias[1] = _mm512_set1_ps(rt::toFloat(biases[firstRow + i]));
+    auto finished = [&](int half) SINTER_BFLOAT_LAMBDA {
+      __m512 x = _mm512_load_ps(line + 16 * half);
+      if constexpr (hasBias)
+        x = _mm512_add_ps(x, bias[half]);
+      x = applied<function>(x);
+      if constexpr (hasAdded)
+        x = _mm512_add_ps(
+            x, loadOperand(added + offset + 16 * half, maskOfHalf(half)));
+      return hasRelu ? relu(x) : x;
+    };
+    const __m512 low = finished(0),
+                 high = hasHigh ? finished(1) : _mm512_setzero_ps();
     if (result) {
-      storeResult<Element>(row, result, offset, mask);
+      storeRow(result + offset, mask, low, high);
     } else {
-      _mm512_store_ps(line, row.low);
-      _mm512_store_ps(line + 16, row.high);
+      _mm512_store_ps(line, low);
+      _mm512_store_ps(line + 16, high);
     }
   }
 }

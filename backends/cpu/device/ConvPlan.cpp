@@ -36,11 +36,10 @@ ConvShape::ConvShape(const sinter_conv &p)
 }
 
 ConvShape ConvShape::withJoinedImages() const {
-  const bool isPointwise =
-      std::ranges::all_of(dims, [](const ConvDim &dim) {
-        return dim.kernel == 1 && dim.stride == 1 && dim.in == dim.stored &&
-               dim.in == dim.out;
-      });
+  const bool isPointwise = std::ranges::all_of(dims, [](const ConvDim &dim) {
+    return dim.kernel == 1 && dim.stride == 1 && dim.in == dim.stored &&
+           dim.in == dim.out;
+  });
   ConvShape joined = *this;
   if (!isPointwise || channelsFirst)
     return joined;
