@@ -7,6 +7,7 @@
 #include "backends/cpu/device/BlockStore.h"
 #include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/Depthwise.h"
+#include "backends/cpu/device/DotDepthwise.h"
 
 #include <algorithm>
 
@@ -42,16 +43,16 @@ void widenBfloats(const Bfloat *, int64_t, int64_t, float *, int64_t) {}
 class BfloatDepthwiseCall : public DepthwiseCall {
 public:
   BfloatDepthwiseCall(OneDnnContext &context, const sinter_command &command,
-                      uint32_t outDtype, const uint8_t *constantFilter)
+                      uint32_t outDtype, const Bfloat *constantFilter)
       : DepthwiseCall(command, sizeof(Bfloat)),
         store_({command.conv.params->postOps, command.conv.params->numPostOps},
                outDtype, /*biasAlongRows=*/false) {
     if (constantFilter)
-      packConstant(context, constantFilter);
+      packConstant(context, reinterpret_cast<const uint8_t *>(constantFilter));
   }
 
   std::string description() const override {
-    return "conv of bf16 channel by channel, " + linesText();
+    return "conv of bf16 channel by channel, " + depthwiseLinesText(shape_);
   }
 
 private:
@@ -81,8 +82,13 @@ sinter::cpu::prepareBfloatDepthwise(OneDnnContext &context,
   const sinter_conv &params = *command.conv.params;
   if (!fitsBfloatStore(command) || !DepthwiseCall::fits(params))
     return std::unique_ptr<LibraryCall>();
-  const float *filter = constantAddress(command.slices[1], constants);
-  return std::unique_ptr<LibraryCall>(std::make_unique<BfloatDepthwiseCall>(
-      context, command, params.outDtype ? params.outDtype : params.dtype,
-      reinterpret_cast<const uint8_t *>(filter)));
+  const float *address = constantAddress(command.slices[1], constants);
+  const auto *filter = reinterpret_cast<const Bfloat *>(address);
+  std::unique_ptr<LibraryCall> call =
+      makeDotDepthwise(context, command, filter);
+  if (!call)
+    call = std::make_unique<BfloatDepthwiseCall>(
+        context, command, params.outDtype ? params.outDtype : params.dtype,
+        filter);
+  return call;
 }

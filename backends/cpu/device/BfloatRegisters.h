@@ -72,6 +72,12 @@ SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
   return _mm512_max_ps(_mm512_setzero_ps(), x);
 }
 
+/// The same for bf16. As integers, NaN with a sign are above -infinity.
+SINTER_BFLOAT_INLINE __m512i reluOfBfloats(__m512i row) {
+  const __m512i infinity = _mm512_set1_epi16(static_cast<short>(0xff80));
+  return _mm512_maskz_mov_epi16(_mm512_cmpgt_epi16_mask(row, infinity), row);
+}
+
 using Function = float (*)(float);
 
 template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {

@@ -45,7 +45,7 @@ public:
   }
 
   std::string description() const override {
-    return "conv of 8 bits channel by channel, " + linesText();
+    return "conv of 8 bits channel by channel, " + depthwiseLinesText(shape_);
   }
 
 private:

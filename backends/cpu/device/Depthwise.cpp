@@ -23,8 +23,6 @@ namespace {
 
 /// Points of a line whose sums fit the registers.
 constexpr int64_t blockPoints = 8;
-/// The fewest operations that are worth another thread.
-constexpr double grainFlops = 4e6;
 
 /// The window of a block. Strides are in elements of float32.
 struct Window {
@@ -97,6 +95,19 @@ void sumWindows(const Window &window, int64_t count, float *sums) {
 
 } // namespace
 
+std::string sinter::cpu::depthwiseLinesText(const ConvShape &shape) {
+  return std::to_string(shape.batch * shape.dims[0].out) + " lines of " +
+         std::to_string(shape.dims[1].out) + " points";
+}
+
+int64_t sinter::cpu::depthwiseGrain(const ConvShape &shape) {
+  // The fewest operations that are worth another thread.
+  constexpr double grainFlops = 4e6;
+  const double flops =
+      shape.flops() / static_cast<double>(shape.batch * shape.dims[0].out);
+  return std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops));
+}
+
 bool DepthwiseCall::fits(const sinter_conv &params) {
   return params.groups == params.channels && params.groups == params.filters &&
          params.kernel[0] <= maxHeight;
@@ -116,11 +127,6 @@ void DepthwiseCall::packConstant(OneDnnContext &context,
       static_cast<uint64_t>(weightBytes()), [&](uint8_t *weights) {
         pack(filter, reinterpret_cast<float *>(weights));
       });
-}
-
-std::string DepthwiseCall::linesText() const {
-  return std::to_string(shape_.batch * shape_.dims[0].out) + " lines of " +
-         std::to_string(shape_.dims[1].out) + " points";
 }
 
 uint64_t DepthwiseCall::sharedBytes() const {
@@ -243,10 +249,6 @@ Status DepthwiseCall::run(void *const *buffers, const CallContext &context) {
       runLine(buffers, weights, rows, line);
     }
   };
-  const int64_t lines = shape_.batch * y.out;
-  const double flops = shape_.flops() / static_cast<double>(lines);
-  context.parallelFor(
-      lines, std::max<int64_t>(1, static_cast<int64_t>(grainFlops / flops)),
-      runLines);
+  context.parallelFor(shape_.batch * y.out, depthwiseGrain(shape_), runLines);
   return {};
 }

@@ -22,6 +22,11 @@
 
 namespace sinter::cpu {
 
+/// "12 lines of 56 points"
+std::string depthwiseLinesText(const ConvShape &shape);
+/// The fewest lines that are worth another thread.
+int64_t depthwiseGrain(const ConvShape &shape);
+
 class DepthwiseCall : public rt::LibraryCall {
 public:
   /// Whether the window is one that this class takes.
@@ -42,9 +47,6 @@ protected:
 
   /// Widens the constant filter at `filter`.
   void packConstant(OneDnnContext &context, const uint8_t *filter);
-  /// "12 lines of 56 points"
-  std::string linesText() const;
-
   /// Element `index` of `filter`.
   virtual float weightOf(const uint8_t *filter, int64_t index) const = 0;
   /// Widens `points` points of all channels; a point of the result has `stride`
