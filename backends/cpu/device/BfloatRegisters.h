@@ -42,16 +42,24 @@ SINTER_BFLOAT_INLINE __m512 loadOperand(const Element *from, __mmask16 mask) {
     return widened(_mm256_maskz_loadu_epi16(mask, from));
 }
 
-/// Stores without a mask do not read the line of memory first.
+/// Stores the columns of the mask, the first ones. A store with a mask reads the
+/// line of memory first, and a load from behind its columns waits for it.
 SINTER_BFLOAT_INLINE void storeLine(rt::Bfloat *to, __mmask32 mask,
                                     __m512i line) {
-  if (mask == 0xffffffff)
+  auto *lines = reinterpret_cast<__m256i *>(to);
+  auto *quarters = reinterpret_cast<__m128i *>(to);
+  if (mask == 0xffffffff) {
     _mm512_storeu_si512(to, line);
-  else if (mask == 0xffff)
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to),
-                        _mm512_castsi512_si256(line));
-  else
+  } else if (mask == 0xffffff) {
+    _mm256_storeu_si256(lines, _mm512_castsi512_si256(line));
+    _mm_storeu_si128(quarters + 2, _mm512_extracti32x4_epi32(line, 2));
+  } else if (mask == 0xffff) {
+    _mm256_storeu_si256(lines, _mm512_castsi512_si256(line));
+  } else if (mask == 0xff) {
+    _mm_storeu_si128(quarters, _mm512_castsi512_si128(line));
+  } else {
     _mm512_mask_storeu_epi16(to, mask, line);
+  }
 }
 
 /// 32 columns of float32; `Element` is bf16 or float32. vcvtne2ps2bf16 rounds

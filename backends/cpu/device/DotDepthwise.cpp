@@ -146,7 +146,7 @@ void DotDepthwiseCall::storeBlocks(const Buffers &buffers, DepthwiseLine &line,
       place.rows[static_cast<size_t>(i)] =
           (index * x.out + first + i) * shape_.channels + firstChannel;
     sum(line);
-    store_.store(sums, place, {0, place.count}, buffers.all,
+    store_.store(sums, place, /*column=*/0, {0, place.count}, buffers.all,
                  command_.numSlices - 1);
   }
 }
