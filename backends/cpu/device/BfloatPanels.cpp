@@ -215,13 +215,11 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
                        sum[row][half]);
 }
 
-/// Sums that fit the registers, of tileColumns columns each.
-constexpr int64_t dotTiles = 16;
-
 template <int halves, bool hasOffsets>
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                     int64_t sumStride, PanelFetch &fetch) {
-  constexpr int64_t most = dotTiles / halves;
+  // Rows whose sums fit the registers, and whose addresses do.
+  constexpr int64_t most = halves == 2 ? 12 : 16;
   using Function = void (*)(const BfloatRows &, int64_t, const uint8_t *,
                             float *, int64_t, PanelFetch &);
   static constexpr std::array<Function, most> functions =
