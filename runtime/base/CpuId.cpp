@@ -4,6 +4,9 @@
 //
 // Family, model and stepping: Intel SDM volume 2A, CPUID leaf 1; AMD computes
 // them in the same way. The C library reads the sizes of the caches from CPUID.
+// Of AMD's level 3 it gives that of the whole socket. A core reaches the part of
+// its own complex, which leaf 8000001D describes (AMD64 Architecture
+// Programmer's Manual, volume 3, appendix E; its form is that of Intel's leaf 4).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +26,24 @@ using namespace sinter::rt;
 
 static uint64_t cacheBytes(int name) {
   return static_cast<uint64_t>(std::max(0l, ::sysconf(name)));
+}
+
+/// The level 3 that a core reaches, by the leaf for the parameters of caches; 0
+/// if there is none.
+static uint64_t l3BytesOfLeaf(uint32_t leaf) {
+#if defined(__x86_64__)
+  constexpr uint32_t mostCaches = 8;
+  for (uint32_t i = 0; i < mostCaches; ++i) {
+    uint32_t a, b, sets, d;
+    if (!__get_cpuid_count(leaf, i, &a, &b, &sets, &d) || (a & 31) == 0)
+      return 0;
+    const uint64_t ways = (b >> 22) + 1, partitions = (b >> 12 & 1023) + 1,
+                   lineBytes = (b & 4095) + 1;
+    if ((a >> 5 & 7) == 3)
+      return ways * partitions * lineBytes * (uint64_t(sets) + 1);
+  }
+#endif
+  return 0;
 }
 
 CpuId sinter::rt::hostCpuId() {
@@ -48,6 +69,10 @@ CpuId sinter::rt::hostCpuId() {
         family == 6 || family == 15 ? (a >> 16 & 15) << 4 | model : model;
     id.stepping = a & 15;
   }
+  constexpr uint32_t amdCaches = 0x8000001d;
+  if (const uint64_t bytes =
+          id.vendor == "AuthenticAMD" ? l3BytesOfLeaf(amdCaches) : 0)
+    id.l3Bytes = bytes;
 #endif
   return id;
 }

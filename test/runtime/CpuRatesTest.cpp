@@ -17,6 +17,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <fstream>
 
 using namespace sinter::rt;
 
@@ -42,6 +43,14 @@ CpuRates someRates() {
 }
 
 } // namespace
+
+TEST_CASE("cpu id: the level 3 that one core reaches", "[cpu]") {
+  // As Linux says it, in KiB: of AMD, that of a complex and not of the socket.
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  uint64_t kibibytes = 0;
+  if (file >> kibibytes)
+    REQUIRE(hostCpuId().l3Bytes <= kibibytes << 10);
+}
 
 TEST_CASE("cpu rates: what the CPU can do is measured, and only that",
           "[cpu]") {
