@@ -95,6 +95,8 @@ void load(sinter_dtype dtype, const uint8_t *from, bool swap, int64_t count,
   case SINTER_F64:
     block.kind = Block::Float;
     return loadBlock<double>(from, swap, count, block.d, same);
+  case SINTER_TF32: // of products, not of arrays
+    break;
   }
 }
 
@@ -195,6 +197,8 @@ int64_t store(sinter_dtype dtype, const Wide *wide, int64_t count, uint8_t *to,
         wide, count, to, mayRound,
         [](Wide value) { return static_cast<double>(value); },
         [](double value) { return value; });
+  case SINTER_TF32: // of products, not of arrays
+    break;
   }
   return 0;
 }
