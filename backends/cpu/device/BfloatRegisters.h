@@ -10,6 +10,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATREGISTERS_H
 
 #include "runtime/base/Float16.h"
+#include "runtime/base/FloatFunctions.h"
 
 #include <cstdint>
 #include <type_traits>
@@ -78,16 +79,10 @@ SINTER_BFLOAT_INLINE void storeResult(const Row &row, void *result,
   }
 }
 
-/// NaN stays NaN; other values that are not positive become 0.
+/// Negative values become 0. NaN stays, as what max returns is its second
+/// operand then.
 SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
-  return _mm512_maskz_mov_ps(
-      _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
-}
-
-/// The same for bf16. As integers, NaN with a sign are above -infinity.
-SINTER_BFLOAT_INLINE __m512i reluOfBfloats(__m512i row) {
-  const __m512i infinity = _mm512_set1_epi16(static_cast<short>(0xff80));
-  return _mm512_maskz_mov_epi16(_mm512_cmpgt_epi16_mask(row, infinity), row);
+  return _mm512_max_ps(_mm512_setzero_ps(), x);
 }
 
 using Function = float (*)(float);
@@ -100,6 +95,14 @@ template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
   for (float &element : line)
     element = function(element);
   return _mm512_loadu_ps(line);
+}
+
+/// Compilers make a comparison and a choice of each bound.
+template <> SINTER_BFLOAT_INLINE __m512 applied<rt::hardSwish>(__m512 x) {
+  const __m512 gate =
+      _mm512_fmadd_ps(x, _mm512_set1_ps(1.0F / 6.0F), _mm512_set1_ps(0.5F));
+  const __m512 low = _mm512_max_ps(_mm512_setzero_ps(), gate);
+  return _mm512_mul_ps(x, _mm512_min_ps(_mm512_set1_ps(1.0F), low));
 }
 
 } // namespace sinter::cpu
