@@ -97,8 +97,8 @@ private:
   /// The windows that began before the first column of a turn.
   static constexpr int begun = (size - 1) / stride;
 
-  /// A sum is one chain of products, or two, where the sums under way are too
-  /// few for the latency: one of even pairs and one of odd pairs.
+  /// The parts of a sum: the sums of 16 channels alone would be too few for the
+  /// latency of a product.
   static constexpr int chains = registers == 1 ? 2 : 1;
 
   static constexpr int weightCount = pairs * size * registers;
@@ -218,13 +218,14 @@ private:
     }
   }
 
-  SINTER_BFLOAT_INLINE void finish(const Sum &chains_, int64_t point,
+  /// Stores a point.
+  SINTER_BFLOAT_INLINE void finish(const Sum &parts, int64_t point,
                                    const DepthwiseLine &line) const {
     __m512 sum[registers];
     for (int i = 0; i < registers; ++i) {
-      sum[i] = chains_.chain[0][i];
+      sum[i] = parts.chain[0][i];
       if constexpr (chains == 2)
-        sum[i] = _mm512_add_ps(sum[i], chains_.chain[1][i]);
+        sum[i] = _mm512_add_ps(sum[i], parts.chain[1][i]);
       if (end_ == LineEnd::Relu)
         sum[i] = relu(sum[i]);
       else if (end_ == LineEnd::HardSwish)
