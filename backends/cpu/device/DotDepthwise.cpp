@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The lines of a band of the result are computed for 32 channels at a time:
-// their weights and the rows that they share stay in the cache. Lines whose
-// post-ops the registers can do become bf16 at once; those of others are
-// stored in blocks.
+// The lines of a band of the result are computed for 16 or 32 channels at a
+// time: their weights and the rows that they share stay in the cache. A line
+// becomes bf16 in registers if they can apply all post-ops. Otherwise its sums
+// are stored in blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,8 @@
 #include "backends/cpu/device/DepthwiseLine.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstring>
 #include <span>
-#include <vector>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -36,7 +35,7 @@ uint32_t outDtypeOf(const sinter_conv &params) {
   return params.outDtype ? params.outDtype : params.dtype;
 }
 
-/// What a line does of post-ops, and whether it is all of them.
+/// The end that applies all of `postOps`; Sums if there is none.
 LineEnd endOf(PostOps postOps, uint32_t outDtype) {
   if (!postOps.empty() && postOps[0].kind == SINTER_POST_BIAS)
     postOps = postOps.subspan(1);
@@ -50,12 +49,18 @@ LineEnd endOf(PostOps postOps, uint32_t outDtype) {
 }
 
 /// An input of up to so many bytes is in the cache since it was written.
-constexpr int64_t cachedBytes = int64_t(1) << 21;
+constexpr uint64_t cachedBytes = uint64_t(1) << 21;
 /// The rows of the input that the lines of a band begin with.
-constexpr int64_t bandBytes = int64_t(1) << 17;
+constexpr uint64_t bandBytes = uint64_t(1) << 17;
 
-int64_t inputBytes(const ConvShape &shape) {
-  return 2 * shape.batch * shape.inputPoints() * shape.channels;
+/// Of a row of the input.
+uint64_t rowBytes(const ConvShape &shape) {
+  return sizeof(Bfloat) *
+         static_cast<uint64_t>(shape.dims[1].in * shape.channels);
+}
+uint64_t inputBytes(const ConvShape &shape) {
+  return rowBytes(shape) *
+         static_cast<uint64_t>(shape.batch * shape.dims[0].in);
 }
 
 class DotDepthwiseCall : public LibraryCall {
@@ -103,7 +108,7 @@ private:
   const BlockStore store_;
   const LineEnd end_;
   const bool fetchesNext_;
-  const std::vector<Bfloat> zeros_; // a row of the input
+  const PackedBytes zeros_; // a row of the input
   PackedBytes constantWeights_;
   Scratch scratch_;
 };
@@ -116,7 +121,9 @@ DotDepthwiseCall::DotDepthwiseCall(OneDnnContext &context,
              /*biasAlongRows=*/false),
       end_(endOf(postOpsOf(command), outDtypeOf(*command.conv.params))),
       fetchesNext_(inputBytes(shape_) > cachedBytes),
-      zeros_(static_cast<size_t>(shape_.dims[1].in * shape_.channels)) {
+      zeros_(context.packed.make(rowBytes(shape_), [&](uint8_t *row) {
+        std::memset(row, 0, rowBytes(shape_));
+      })) {
   if (constantFilter)
     constantWeights_ = context.packed.make(
         static_cast<uint64_t>(weightBytes()),
@@ -172,7 +179,8 @@ void DotDepthwiseCall::runLine(void *const *buffers, DepthwiseLine &line,
     const int64_t row = firstRow + i * y.dilation;
     const bool isInside = row >= 0 && row < y.in;
     line.rows[static_cast<size_t>(i)] =
-        (isInside ? input + row * x.in * shape_.channels : zeros_.data()) +
+        (isInside ? input + row * x.in * shape_.channels
+                  : reinterpret_cast<const Bfloat *>(zeros_.get())) +
         firstChannel;
   }
   if (end_ == LineEnd::Sums)
@@ -211,8 +219,8 @@ Status DotDepthwiseCall::run(void *const *buffers, const CallContext &context) {
   if (!constantWeights_)
     pack(static_cast<const Bfloat *>(buffers[1]), weights);
   const ConvDim &y = shape_.dims[0];
-  const int64_t rowBytes = 2 * shape_.dims[1].in * shape_.channels,
-                band = std::max<int64_t>(1, bandBytes / (rowBytes * y.stride));
+  const auto band = std::max<int64_t>(
+      1, static_cast<int64_t>(bandBytes / rowBytes(shape_)) / y.stride);
   context.parallelFor(shape_.batch * y.out, depthwiseGrain(shape_),
                       [&](int, int64_t begin, int64_t end) {
                         for (; begin < end; begin += band)
