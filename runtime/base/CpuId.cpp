@@ -4,9 +4,10 @@
 //
 // Family, model and stepping: Intel SDM volume 2A, CPUID leaf 1; AMD computes
 // them in the same way. The C library reads the sizes of the caches from CPUID.
-// Of AMD's level 3 it gives that of the whole socket. A core reaches the part of
-// its own complex, which leaf 8000001D describes (AMD64 Architecture
-// Programmer's Manual, volume 3, appendix E; its form is that of Intel's leaf 4).
+// Of AMD's level 3 it gives that of the whole socket. A core reaches the part
+// of its own complex, which leaf 8000001D describes (AMD64 Architecture
+// Programmer's Manual, volume 3, appendix E; its form is that of Intel's leaf
+// 4).
 //
 //===----------------------------------------------------------------------===//
 

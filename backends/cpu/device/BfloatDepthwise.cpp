@@ -2,6 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
+// DotDepthwise computes the windows that it has a function for. The rows of
+// others are widened to float32.
+//
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BlockStore.h"

@@ -10,6 +10,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATREGISTERS_H
 
 #include "runtime/base/Float16.h"
+#include "runtime/base/FloatFunctions.h"
 
 #include <cstdint>
 #include <type_traits>
@@ -42,8 +43,8 @@ SINTER_BFLOAT_INLINE __m512 loadOperand(const Element *from, __mmask16 mask) {
     return widened(_mm256_maskz_loadu_epi16(mask, from));
 }
 
-/// Stores the columns of the mask, the first ones. A store with a mask reads the
-/// line of memory first, and a load from behind its columns waits for it.
+/// Stores the columns of the mask, the first ones. A store with a mask reads
+/// the line of memory first, and a load from behind its columns waits for it.
 SINTER_BFLOAT_INLINE void storeLine(rt::Bfloat *to, __mmask32 mask,
                                     __m512i line) {
   auto *lines = reinterpret_cast<__m256i *>(to);
@@ -80,12 +81,6 @@ SINTER_BFLOAT_INLINE __m512 relu(__m512 x) {
   return _mm512_max_ps(_mm512_setzero_ps(), x);
 }
 
-/// The same for bf16. As integers, NaN with a sign are above -infinity.
-SINTER_BFLOAT_INLINE __m512i reluOfBfloats(__m512i row) {
-  const __m512i infinity = _mm512_set1_epi16(static_cast<short>(0xff80));
-  return _mm512_maskz_mov_epi16(_mm512_cmpgt_epi16_mask(row, infinity), row);
-}
-
 using Function = float (*)(float);
 
 template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
@@ -96,6 +91,14 @@ template <Function function> SINTER_BFLOAT_INLINE __m512 applied(__m512 x) {
   for (float &element : line)
     element = function(element);
   return _mm512_loadu_ps(line);
+}
+
+/// Compilers make a comparison and a choice of each bound.
+template <> SINTER_BFLOAT_INLINE __m512 applied<rt::hardSwish>(__m512 x) {
+  const __m512 gate =
+      _mm512_fmadd_ps(x, _mm512_set1_ps(1.0F / 6.0F), _mm512_set1_ps(0.5F));
+  const __m512 low = _mm512_max_ps(_mm512_setzero_ps(), gate);
+  return _mm512_mul_ps(x, _mm512_min_ps(_mm512_set1_ps(1.0F), low));
 }
 
 } // namespace sinter::cpu

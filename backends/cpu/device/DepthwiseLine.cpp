@@ -4,7 +4,8 @@
 //
 // A register has the pairs of 16 channels. Two of them hold 32 channels in the
 // order in which vpunpcklwd and vpunpckhwd interleave two rows: channels 0-3,
-// 8-11, 16-19, 24-27, and the others.
+// 8-11, 16-19, 24-27, and the others. These are cheap, while other shuffles and
+// comparisons take turns with products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@ using rt::Bfloat;
 
 namespace {
 
-constexpr int64_t registerChannels = DepthwiseLine::registerChannels;
+constexpr int64_t registerChannels = 16;
 
 int64_t registersOf(int64_t channels) {
   return channels > registerChannels ? 2 : 1;
@@ -33,6 +34,12 @@ int64_t channelOf(int64_t registers, int64_t index, int64_t element) {
 }
 
 } // namespace
+
+int64_t sinter::cpu::depthwiseLineChannels(int64_t size, int64_t points) {
+  constexpr int64_t longLine = 16;
+  const bool isShort = size < 5 || (size == 5 && points < longLine);
+  return isShort ? 2 * registerChannels : registerChannels;
+}
 
 int64_t sinter::cpu::depthwiseLineBytes(int64_t size, int64_t channels) {
   return (size + 1) / 2 * size * registersOf(channels) * registerChannels * 4;
@@ -73,7 +80,8 @@ SINTER_BFLOAT_INLINE void interleave(__m512i even, __m512i odd,
 }
 
 /// Windows of size x size.
-template <int size, int stride, int registers> class LineWalk {
+template <int size, int stride, int registers, bool fetchesNext>
+class LineWalk {
 public:
   SINTER_BFLOAT_CPU static void run(const DepthwiseLine &line) {
     LineWalk walk(line);
@@ -89,12 +97,20 @@ private:
   /// The windows that began before the first column of a turn.
   static constexpr int begun = (size - 1) / stride;
 
-  static constexpr int weightCount = pairs * size * registers;
-  /// Those in registers; the rest is read from memory.
-  static constexpr int heldCount =
-      std::min(weightCount, 22 - windows * registers);
+  /// The parts of a sum: the sums of 16 channels alone would be too few for the
+  /// latency of a product.
+  static constexpr int chains = registers == 1 ? 2 : 1;
 
-  using Sum = __m512[registers];
+  static constexpr int weightCount = pairs * size * registers;
+  /// Those in registers; the rest is read from memory. `others` hold a column,
+  /// the bias, masks and constants.
+  static constexpr int others = registers == 1 ? 7 : 10;
+  static constexpr int heldCount =
+      std::min(weightCount, 32 - others - windows * chains * registers);
+
+  struct Sum {
+    __m512 chain[chains][registers];
+  };
 
   SINTER_BFLOAT_INLINE explicit LineWalk(const DepthwiseLine &line)
       : mask_(static_cast<__mmask32>((uint64_t(1) << line.channels) - 1)),
@@ -136,7 +152,8 @@ private:
     else
       interleave<registers>(even, _mm512_setzero_si512(), x);
     for (int place = column % stride; place < size; place += stride) {
-      Sum &sum = sums_[(column - place + turn * 2) / stride % windows];
+      auto &sum = sums_[(column - place + turn * 2) / stride % windows]
+                      .chain[pair % chains];
       for (int i = 0; i < registers; ++i)
         sum[i] = _mm512_dpbf16_ps(
             sum[i], (__m512bh)x[i],
@@ -144,6 +161,14 @@ private:
     }
     if constexpr (pair + 1 < pairs)
       addPair<column, pair + 1>(offset);
+  }
+
+  /// Fetches a column of the rows that the next line begins to read.
+  SINTER_BFLOAT_INLINE void fetchNext(int64_t offset) const {
+    for (int i = 0; i < stride; ++i) {
+      offset += columns_ * columnStride_;
+      __builtin_prefetch(rows_[size - 1] + offset);
+    }
   }
 
   /// Columns `column` and on of a turn. `first` and `point` are the first
@@ -157,11 +182,16 @@ private:
       return isInside ||
              static_cast<uint64_t>(index) < static_cast<uint64_t>(count);
     };
-    if constexpr (column % stride == 0)
+    if constexpr (column % stride == 0) {
+      sums_[column / stride] = {};
       for (int i = 0; i < registers; ++i)
-        sums_[column / stride][i] = bias_[i];
-    if (has(first + column, columns_))
+        sums_[column / stride].chain[0][i] = bias_[i];
+    }
+    if (has(first + column, columns_)) {
+      if constexpr (fetchesNext)
+        fetchNext(offset);
       addPair<column, 0>(offset);
+    }
     constexpr int last = column - (size - 1) + turn; // of a window
     if constexpr (last % stride == 0) {
       constexpr int done = last / stride - windows;
@@ -188,13 +218,21 @@ private:
     }
   }
 
-  SINTER_BFLOAT_INLINE void finish(Sum &sum, int64_t point,
+  /// Stores a point.
+  SINTER_BFLOAT_INLINE void finish(const Sum &parts, int64_t point,
                                    const DepthwiseLine &line) const {
+    __m512 sum[registers];
+    for (int i = 0; i < registers; ++i) {
+      sum[i] = parts.chain[0][i];
+      if constexpr (chains == 2)
+        sum[i] = _mm512_add_ps(sum[i], parts.chain[1][i]);
+      if (end_ == LineEnd::Relu)
+        sum[i] = relu(sum[i]);
+      else if (end_ == LineEnd::HardSwish)
+        sum[i] = applied<rt::hardSwish>(sum[i]);
+    }
     if (end_ == LineEnd::Sums)
       return storeSums(sum, line.sums + point * panelColumns);
-    if (end_ == LineEnd::HardSwish)
-      for (int i = 0; i < registers; ++i)
-        sum[i] = applied<rt::hardSwish>(sum[i]);
     __m512i row;
     if constexpr (registers == 2)
       row = _mm512_permutexvar_epi64(
@@ -202,12 +240,11 @@ private:
           (__m512i)_mm512_cvtne2ps_pbh(sum[1], sum[0]));
     else
       row = _mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh(sum[0]));
-    if (end_ == LineEnd::Relu)
-      row = reluOfBfloats(row);
     storeLine(line.result + point * columnStride_, mask_, row);
   }
 
-  SINTER_BFLOAT_INLINE static void storeSums(const Sum &sum, float *to) {
+  SINTER_BFLOAT_INLINE static void storeSums(const __m512 (&sum)[registers],
+                                             float *to) {
     if constexpr (registers == 1)
       return _mm512_store_ps(to, sum[0]);
     const __m512d low = _mm512_castps_pd(sum[0]),
@@ -228,31 +265,39 @@ private:
   Sum sums_[windows] = {};
 };
 
-template <int size, int stride> RunDepthwiseLine lineOf(int64_t channels) {
-  return registersOf(channels) == 2 ? LineWalk<size, stride, 2>::run
-                                    : LineWalk<size, stride, 1>::run;
+template <int size, int stride, bool fetchesNext>
+RunDepthwiseLine lineOf(int64_t channels) {
+  if constexpr (size <= 5)
+    if (registersOf(channels) == 2)
+      return LineWalk<size, stride, 2, fetchesNext>::run;
+  return LineWalk<size, stride, 1, fetchesNext>::run;
 }
 
-template <int size> RunDepthwiseLine lineOf(int64_t stride, int64_t channels) {
-  return stride == 1   ? lineOf<size, 1>(channels)
-         : stride == 2 ? lineOf<size, 2>(channels)
+template <int size, bool fetchesNext>
+RunDepthwiseLine lineOf(int64_t stride, int64_t channels) {
+  return stride == 1   ? lineOf<size, 1, fetchesNext>(channels)
+         : stride == 2 ? lineOf<size, 2, fetchesNext>(channels)
                        : nullptr;
+}
+
+template <bool fetchesNext>
+RunDepthwiseLine lineOf(int64_t size, int64_t stride, int64_t channels) {
+  return size == 3   ? lineOf<3, fetchesNext>(stride, channels)
+         : size == 5 ? lineOf<5, fetchesNext>(stride, channels)
+         : size == 7 ? lineOf<7, fetchesNext>(stride, channels)
+                     : nullptr;
 }
 
 } // namespace
 
-RunDepthwiseLine sinter::cpu::depthwiseLine(int64_t height, int64_t width,
-                                            int64_t stride, int64_t channels) {
-  if (height != width)
-    return nullptr;
-  return height == 3   ? lineOf<3>(stride, channels)
-         : height == 5 ? lineOf<5>(stride, channels)
-         : height == 7 ? lineOf<7>(stride, channels)
-                       : nullptr;
+RunDepthwiseLine sinter::cpu::depthwiseLine(int64_t size, int64_t stride,
+                                            int64_t channels,
+                                            bool fetchesNext) {
+  return fetchesNext ? lineOf<true>(size, stride, channels)
+                     : lineOf<false>(size, stride, channels);
 }
 #else
-RunDepthwiseLine sinter::cpu::depthwiseLine(int64_t, int64_t, int64_t,
-                                            int64_t) {
+RunDepthwiseLine sinter::cpu::depthwiseLine(int64_t, int64_t, int64_t, bool) {
   return nullptr;
 }
 #endif

@@ -6,8 +6,8 @@
 // products at once. A pair is two rows of a window; the last row of an odd
 // window is paired with zeros. The columns of the input are read once, from
 // left to right; the sums of the windows that a column belongs to are in
-// registers. A sum is one chain: columns in order, and of each column its
-// pairs.
+// registers. A sum is one chain, columns in order, and of each column its
+// pairs; or two chains, one of even pairs and one of odd pairs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_DEPTHWISELINE_H
@@ -28,8 +28,6 @@ enum class LineEnd { Sums, Bfloats, Relu, HardSwish };
 /// column is a point of a row of the input.
 struct DepthwiseLine {
   static constexpr int64_t maxHeight = 7;
-  /// The most channels of a line, and of one in a single register.
-  static constexpr int64_t maxChannels = 32, registerChannels = 16;
 
   /// Column 0 of the rows of the windows, at the first channel. A row outside
   /// the input is zeros.
@@ -37,7 +35,7 @@ struct DepthwiseLine {
   int64_t columns;      // of a row
   int64_t firstColumn;  // of the first window; less than 0 in padding
   int64_t columnStride; // elements between columns, and between points
-  int64_t channels;     // 1 to maxChannels
+  int64_t channels;     // 1 to depthwiseLineChannels()
   const uint8_t *weights;
   const rt::Bfloat *bias; // of the first channel; null: none
   int64_t points;
@@ -49,11 +47,16 @@ struct DepthwiseLine {
 
 using RunDepthwiseLine = void (*)(const DepthwiseLine &line);
 
-/// The function for lines of `channels` channels; null for other windows than
-/// 3x3, 5x5 and 7x7 with a stride of 1 or 2 between points. The CPU has a unit
-/// for bf16.
-RunDepthwiseLine depthwiseLine(int64_t height, int64_t width, int64_t stride,
-                               int64_t channels);
+/// The function for lines of `channels` channels and windows of size x size;
+/// null for others than 3x3, 5x5 and 7x7 with a stride of 1 or 2. With
+/// `fetchesNext`, the `stride` rows below the last one are fetched into the
+/// cache. The CPU has a unit for bf16.
+RunDepthwiseLine depthwiseLine(int64_t size, int64_t stride, int64_t channels,
+                               bool fetchesNext);
+
+/// The most channels of a line of `points` points. The weights of few channels
+/// stay in registers, which is worth more lines where these are long.
+int64_t depthwiseLineChannels(int64_t size, int64_t points);
 
 /// The bytes of the weights of a line.
 int64_t depthwiseLineBytes(int64_t size, int64_t channels);

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The lines of a band of the result are computed for 32 channels at a time:
-// their weights and the rows that they share stay in the cache. Lines whose
-// post-ops the registers can do become bf16 at once; those of others are
-// stored in blocks.
+// The lines of a band of the result are computed for 16 or 32 channels at a
+// time: their weights and the rows that they share stay in the cache. A line
+// becomes bf16 in registers if they can apply all post-ops. Otherwise its sums
+// are stored in blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,8 @@
 #include "backends/cpu/device/DepthwiseLine.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstring>
 #include <span>
-#include <vector>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -36,7 +35,7 @@ uint32_t outDtypeOf(const sinter_conv &params) {
   return params.outDtype ? params.outDtype : params.dtype;
 }
 
-/// What a line does of post-ops, and whether it is all of them.
+/// The end that applies all of `postOps`; Sums if there is none.
 LineEnd endOf(PostOps postOps, uint32_t outDtype) {
   if (!postOps.empty() && postOps[0].kind == SINTER_POST_BIAS)
     postOps = postOps.subspan(1);
@@ -47,6 +46,21 @@ LineEnd endOf(PostOps postOps, uint32_t outDtype) {
   return postOps[0].kind == SINTER_POST_RELU         ? LineEnd::Relu
          : postOps[0].kind == SINTER_POST_HARD_SWISH ? LineEnd::HardSwish
                                                      : LineEnd::Sums;
+}
+
+/// An input of up to so many bytes is in the cache since it was written.
+constexpr uint64_t cachedBytes = uint64_t(1) << 21;
+/// The rows of the input that the lines of a band begin with.
+constexpr uint64_t bandBytes = uint64_t(1) << 17;
+
+/// Of a row of the input.
+uint64_t rowBytes(const ConvShape &shape) {
+  return sizeof(Bfloat) *
+         static_cast<uint64_t>(shape.dims[1].in * shape.channels);
+}
+uint64_t inputBytes(const ConvShape &shape) {
+  return rowBytes(shape) *
+         static_cast<uint64_t>(shape.batch * shape.dims[0].in);
 }
 
 class DotDepthwiseCall : public LibraryCall {
@@ -69,29 +83,32 @@ public:
   Status run(void *const *buffers, const CallContext &context) override;
 
 private:
-  /// What a run reads and writes.
-  struct Buffers {
-    const uint8_t *weights;
-    void *const *all;
-  };
-
   int64_t windowSize() const { return shape_.dims[0].kernel; }
+  int64_t lineChannels() const {
+    return depthwiseLineChannels(windowSize(), shape_.dims[1].out);
+  }
   int64_t channelsFrom(int64_t first) const {
-    return std::min(DepthwiseLine::maxChannels, shape_.channels - first);
+    return std::min(lineChannels(), shape_.channels - first);
   }
   int64_t weightBytes() const;
   void pack(const Bfloat *filter, uint8_t *weights) const;
-  void runLines(const Buffers &buffers, int64_t begin, int64_t end) const;
-  void runLine(const Buffers &buffers, DepthwiseLine &line, int64_t index,
+  RunDepthwiseLine functionFor(const DepthwiseLine &line) const {
+    return depthwiseLine(windowSize(), shape_.dims[1].stride, line.channels,
+                         fetchesNext_);
+  }
+  void runLines(const uint8_t *weights, void *const *buffers, int64_t begin,
+                int64_t end) const;
+  void runLine(void *const *buffers, DepthwiseLine &line, int64_t index,
                int64_t firstChannel) const;
-  void storeBlocks(const Buffers &buffers, DepthwiseLine &line, int64_t index,
+  void storeBlocks(void *const *buffers, DepthwiseLine &line, int64_t index,
                    int64_t firstChannel) const;
 
   const sinter_command &command_;
   const ConvShape shape_;
   const BlockStore store_;
   const LineEnd end_;
-  const std::vector<Bfloat> zeros_; // a row of the input
+  const bool fetchesNext_;
+  const PackedBytes zeros_; // a row of the input
   PackedBytes constantWeights_;
   Scratch scratch_;
 };
@@ -103,7 +120,10 @@ DotDepthwiseCall::DotDepthwiseCall(OneDnnContext &context,
       store_(postOpsOf(command), outDtypeOf(*command.conv.params),
              /*biasAlongRows=*/false),
       end_(endOf(postOpsOf(command), outDtypeOf(*command.conv.params))),
-      zeros_(static_cast<size_t>(shape_.dims[1].in * shape_.channels)) {
+      fetchesNext_(inputBytes(shape_) > cachedBytes),
+      zeros_(context.packed.make(rowBytes(shape_), [&](uint8_t *row) {
+        std::memset(row, 0, rowBytes(shape_));
+      })) {
   if (constantFilter)
     constantWeights_ = context.packed.make(
         static_cast<uint64_t>(weightBytes()),
@@ -112,15 +132,13 @@ DotDepthwiseCall::DotDepthwiseCall(OneDnnContext &context,
 
 int64_t DotDepthwiseCall::weightBytes() const {
   int64_t bytes = 0;
-  for (int64_t first = 0; first < shape_.channels;
-       first += DepthwiseLine::maxChannels)
+  for (int64_t first = 0; first < shape_.channels; first += lineChannels())
     bytes += depthwiseLineBytes(windowSize(), channelsFrom(first));
   return bytes;
 }
 
 void DotDepthwiseCall::pack(const Bfloat *filter, uint8_t *weights) const {
-  for (int64_t first = 0; first < shape_.channels;
-       first += DepthwiseLine::maxChannels) {
+  for (int64_t first = 0; first < shape_.channels; first += lineChannels()) {
     const int64_t channels = channelsFrom(first);
     packDepthwiseLine(filter + first * windowSize() * windowSize(),
                       windowSize(), channels, weights);
@@ -129,7 +147,7 @@ void DotDepthwiseCall::pack(const Bfloat *filter, uint8_t *weights) const {
 }
 
 /// Stores the sums of a line.
-void DotDepthwiseCall::storeBlocks(const Buffers &buffers, DepthwiseLine &line,
+void DotDepthwiseCall::storeBlocks(void *const *buffers, DepthwiseLine &line,
                                    int64_t index, int64_t firstChannel) const {
   const ConvDim &x = shape_.dims[1];
   alignas(64) float sums[blockRows * panelColumns];
@@ -137,60 +155,58 @@ void DotDepthwiseCall::storeBlocks(const Buffers &buffers, DepthwiseLine &line,
   BlockPlace place;
   place.firstColumn = firstChannel;
   place.columns = line.channels;
-  const RunDepthwiseLine sum =
-      depthwiseLine(windowSize(), x.kernel, x.stride, line.channels);
   for (int64_t first = 0; first < x.out; first += blockRows) {
     line.firstColumn = first * x.stride - x.padLow;
     line.points = place.count = std::min(blockRows, x.out - first);
     for (int64_t i = 0; i < place.count; ++i)
       place.rows[static_cast<size_t>(i)] =
           (index * x.out + first + i) * shape_.channels + firstChannel;
-    sum(line);
-    store_.store(sums, place, /*column=*/0, {0, place.count}, buffers.all,
+    functionFor(line)(line);
+    store_.store(sums, place, /*column=*/0, {0, place.count}, buffers,
                  command_.numSlices - 1);
   }
 }
 
 /// Channels `firstChannel` and on of line `index` of all images' output.
-void DotDepthwiseCall::runLine(const Buffers &buffers, DepthwiseLine &line,
+void DotDepthwiseCall::runLine(void *const *buffers, DepthwiseLine &line,
                                int64_t index, int64_t firstChannel) const {
   const ConvDim &y = shape_.dims[0], &x = shape_.dims[1];
   const int64_t image = index / y.out,
                 firstRow = index % y.out * y.stride - y.padLow;
-  const Bfloat *input = static_cast<const Bfloat *>(buffers.all[0]) +
+  const Bfloat *input = static_cast<const Bfloat *>(buffers[0]) +
                         image * shape_.inputPoints() * shape_.channels;
   for (int64_t i = 0; i < y.kernel; ++i) {
     const int64_t row = firstRow + i * y.dilation;
     const bool isInside = row >= 0 && row < y.in;
     line.rows[static_cast<size_t>(i)] =
-        (isInside ? input + row * x.in * shape_.channels : zeros_.data()) +
+        (isInside ? input + row * x.in * shape_.channels
+                  : reinterpret_cast<const Bfloat *>(zeros_.get())) +
         firstChannel;
   }
   if (end_ == LineEnd::Sums)
     return storeBlocks(buffers, line, index, firstChannel);
   line.firstColumn = -x.padLow;
   line.points = x.out;
-  line.result = static_cast<Bfloat *>(buffers.all[command_.numSlices - 1]) +
+  line.result = static_cast<Bfloat *>(buffers[command_.numSlices - 1]) +
                 index * x.out * shape_.channels + firstChannel;
-  depthwiseLine(windowSize(), x.kernel, x.stride, line.channels)(line);
+  functionFor(line)(line);
 }
 
-void DotDepthwiseCall::runLines(const Buffers &buffers, int64_t begin,
-                                int64_t end) const {
+void DotDepthwiseCall::runLines(const uint8_t *weights, void *const *buffers,
+                                int64_t begin, int64_t end) const {
   DepthwiseLine line{};
   line.columns = shape_.dims[1].in;
   line.columnStride = shape_.channels;
-  line.weights = buffers.weights;
+  line.weights = weights;
   line.end = end_;
   const PostOps postOps = postOpsOf(command_);
   const bool hasBias = end_ != LineEnd::Sums && !postOps.empty() &&
                        postOps[0].kind == SINTER_POST_BIAS;
-  for (int64_t first = 0; first < shape_.channels;
-       first += DepthwiseLine::maxChannels) {
+  for (int64_t first = 0; first < shape_.channels; first += lineChannels()) {
     line.channels = channelsFrom(first);
     if (hasBias)
       line.bias =
-          static_cast<const Bfloat *>(buffers.all[postOps[0].slice]) + first;
+          static_cast<const Bfloat *>(buffers[postOps[0].slice]) + first;
     for (int64_t index = begin; index < end; ++index)
       runLine(buffers, line, index, first);
     line.weights += depthwiseLineBytes(windowSize(), line.channels);
@@ -202,15 +218,13 @@ Status DotDepthwiseCall::run(void *const *buffers, const CallContext &context) {
       constantWeights_ ? constantWeights_.get() : scratch_.shared;
   if (!constantWeights_)
     pack(static_cast<const Bfloat *>(buffers[1]), weights);
-  // The rows of the input that the lines of a band begin with.
-  constexpr int64_t bandBytes = int64_t(1) << 17;
   const ConvDim &y = shape_.dims[0];
-  const int64_t rowBytes = 2 * y.stride * shape_.dims[1].in * shape_.channels,
-                band = std::max<int64_t>(1, bandBytes / rowBytes);
+  const auto band = std::max<int64_t>(
+      1, static_cast<int64_t>(bandBytes / rowBytes(shape_)) / y.stride);
   context.parallelFor(shape_.batch * y.out, depthwiseGrain(shape_),
                       [&](int, int64_t begin, int64_t end) {
                         for (; begin < end; begin += band)
-                          runLines({weights, buffers}, begin,
+                          runLines(weights, buffers, begin,
                                    std::min(end, begin + band));
                       });
   return {};
@@ -224,8 +238,9 @@ sinter::cpu::makeDotDepthwise(OneDnnContext &context,
                               const Bfloat *constantFilter) {
   const ConvShape shape(*command.conv.params);
   const ConvDim &x = shape.dims[1];
-  if (x.dilation != 1 || command.conv.params->padValue != 0 ||
-      !depthwiseLine(shape.dims[0].kernel, x.kernel, x.stride, 1))
+  if (shape.dims[0].kernel != x.kernel || x.dilation != 1 ||
+      command.conv.params->padValue != 0 ||
+      !depthwiseLine(x.kernel, x.stride, /*channels=*/1, false))
     return nullptr;
   return std::make_unique<DotDepthwiseCall>(context, command, constantFilter);
 }
