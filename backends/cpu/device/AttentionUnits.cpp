@@ -338,7 +338,7 @@ public:
   void multiply(TileRegisters &tiles, const AttentionRows &rows,
                 const AttentionPanels &panels, int64_t columns, float *sums,
                 int64_t sumStride) const override {
-    static constexpr int64_t onePart[] = {0};
+    static constexpr BfloatPart onePart[] = {{0, 0}};
     const BfloatRows a{reinterpret_cast<const Bfloat *>(rows.data),
                        rows.stride / 2,
                        rows.count,

@@ -26,38 +26,31 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                   sizes.panelBytes = panelBytes(sizes.depth);
                   return sizes;
                 }()),
-      store_(store), depth_(std::move(depth)), step_(depthStep(depth_.depth)) {
-  const int64_t piece = std::min(depth_.depth, chainDepth / step_ * step_);
-  const size_t group = static_cast<size_t>(
-                   std::max<int64_t>(1, chainDepth / depth_.depth)),
-               parts = depth_.parts.size();
-  for (size_t part = 0; part < parts; part += group)
-    for (int64_t begin = 0; begin < depth_.depth; begin += piece)
-      chains_.push_back({part, std::min(group, parts - part), begin,
-                         std::min(piece, depth_.depth - begin)});
-}
+      store_(store), depth_(std::move(depth)), step_(depthStep(depth_.depth)) {}
 
+/// Parts in chains, or each part in pieces that are chains.
 void BfloatCall::sumPanel(TileRegisters &tiles, const BfloatRows &rows,
                           const uint8_t *panel, int64_t columns, float *sums,
                           PanelFetch &fetch, StepWork &work) const {
-  if (chains_.size() == 1)
-    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, columns, sums,
-                           panelColumns, fetch, work);
   alignas(64) float partial[blockRows * panelColumns];
-  for (const Chain &chain : chains_) {
-    BfloatRows stretch = rows;
-    stretch.data += chain.begin;
-    stretch.parts = rows.parts.subspan(chain.firstPart, chain.parts);
-    stretch.depth = chain.depth;
-    const int64_t above =
-        static_cast<int64_t>(chain.firstPart) * depth_.depth + chain.begin;
-    const bool isFirst = &chain == &chains_.front();
-    multiplyBfloats(bfloatUnit(), tiles, stretch, panel + panelBytes(above),
-                    columns, isFirst ? sums : partial, panelColumns, fetch,
-                    work);
-    if (!isFirst)
-      addSums(sums, partial, rows.count * panelColumns);
-  }
+  const int64_t piece = std::min(depth_.depth, chainDepth / step_ * step_);
+  const size_t group = static_cast<size_t>(
+                   std::max<int64_t>(1, chainDepth / depth_.depth)),
+               parts = rows.parts.size();
+  bool isFirst = true;
+  for (size_t part = 0; part < parts; part += group)
+    for (int64_t begin = 0; begin < depth_.depth; begin += piece) {
+      BfloatRows chain = rows;
+      chain.data += begin;
+      chain.parts = rows.parts.subspan(part, std::min(group, parts - part));
+      chain.depth = std::min(piece, depth_.depth - begin);
+      multiplyBfloats(bfloatUnit(), tiles, chain, panel + panelBytes(begin),
+                      columns, isFirst ? sums : partial, panelColumns, fetch,
+                      work);
+      if (!isFirst)
+        addSums(sums, partial, rows.count * panelColumns);
+      isFirst = false;
+    }
 }
 
 namespace {

@@ -20,7 +20,7 @@ class BfloatCall : public PanelCall {
 protected:
   /// The form of the rows of A, as in BfloatRows. `depth` is padded.
   struct Depth {
-    std::vector<int64_t> parts;
+    std::vector<BfloatPart> parts;
     int64_t depth;
     bool isOdd = false;
   };
@@ -43,12 +43,6 @@ private:
   const BlockStore store_;
   const Depth depth_;
   const int64_t step_; // depthStep(depth_.depth)
-  /// A stretch of the depth: some parts, or a piece of one.
-  struct Chain {
-    size_t firstPart, parts;
-    int64_t begin, depth; // of each part
-  };
-  std::vector<Chain> chains_;
 };
 
 } // namespace sinter::cpu

@@ -123,7 +123,7 @@ namespace {
 /// The tiles are those of TileRegisters.
 template <bool hasUpper>
 __attribute__((target("amx-tile,amx-bf16"))) void
-multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
+multiplyTiles(const BfloatRows &rows, const uint8_t *panels, float *sums,
               int64_t sumStride, PanelFetch &shared, StepWork &work) {
   PanelFetch fetch = shared; // in registers
   _tile_zero(0);
@@ -134,8 +134,9 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
   }
   const int64_t stride = 2 * rows.rowStride,
                 tileBytes = rows.step / 2 * lineBytes;
-  for (int64_t part : rows.parts) {
-    const auto *a = reinterpret_cast<const uint8_t *>(rows.data + part);
+  for (const BfloatPart &part : rows.parts) {
+    const auto *a = reinterpret_cast<const uint8_t *>(rows.data + part.inRow);
+    const uint8_t *panel = panels + part.inPanel;
     const uint8_t *upper = a + tileRows * stride;
     for (int64_t k = 0; k < rows.depth; k += rows.step) {
       _tile_loadd(4, a + 2 * k, stride);
@@ -167,15 +168,16 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panel, float *sums,
 /// panel.
 template <int count, int halves, bool hasOffsets>
 __attribute__((target("avx512f,avx512bf16"))) void
-multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panel,
+multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panels,
              float *sums, int64_t sumStride, PanelFetch &fetch) {
   __m512 sum[count][halves];
   for (int row = 0; row < count; ++row)
     for (int half = 0; half < halves; ++half)
       sum[row][half] = _mm512_setzero_ps();
   const int64_t tileBytes = rows.step / 2 * lineBytes;
-  for (int64_t part : rows.parts) {
-    const Bfloat *a = rows.data + part;
+  for (const BfloatPart &part : rows.parts) {
+    const Bfloat *a = rows.data + part.inRow;
+    const uint8_t *panel = panels + part.inPanel;
     if constexpr (!hasOffsets)
       a += first * rows.rowStride;
     auto rowOf = [&](int row) {

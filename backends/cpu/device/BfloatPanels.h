@@ -59,19 +59,25 @@ void packPanel(const BfloatMatrix &b, int64_t depth, int64_t columns,
 void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
               rt::Bfloat *packed);
 
+/// A part of the depth of a product.
+struct BfloatPart {
+  int64_t inRow;   // elements in front of it in a row of A
+  int64_t inPanel; // bytes in front of it in a panel
+};
+
 /// Rows of A, which are sums of parts: part i of a row begins at element
-/// parts[i] + row * rowStride of `data`, or parts[i] + offsets[row] if
-/// hasOffsets, which only Dot takes. It has `depth` elements, which is padded.
-/// The panel has the rows of all parts, in order. Of an odd part, which only
+/// parts[i].inRow + row * rowStride of `data`, or parts[i].inRow + offsets[row]
+/// if hasOffsets, which only Dot takes. It has `depth` elements, which is
+/// padded. Of an odd part, which only
 /// Dot takes, and which is one step, the last element is 0 and is not read.
 struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;
   int64_t count; // 1 to blockRows
-  std::span<const int64_t> parts;
+  std::span<const BfloatPart> parts;
   int64_t depth, step; // depthStep(depth)
   bool hasOffsets = false, isOdd = false;
-  std::array<int64_t, blockRows> offsets;
+  std::array<int64_t, blockRows> offsets{};
 };
 
 /// sums[row * sumStride + column] = the product of rows and panel, for

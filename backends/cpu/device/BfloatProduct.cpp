@@ -31,7 +31,7 @@ public:
                                command.matmul.params->numPostOps},
                               command.matmul.params->outDtype,
                               shape.transposed),
-                   sizesOf(shape), {{0}, paddedDepth(shape.k)}),
+                   sizesOf(shape), {{{0, 0}}, paddedDepth(shape.k)}),
         shape_(shape) {
     if (constantB)
       packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));

@@ -68,6 +68,38 @@ bool isOdd(const ConvShape &shape) {
   return form && form->isOdd;
 }
 
+/// A region of the result: its blocks follow those of the region before.
+struct PlannedRegion {
+  WindowRegion region;
+  int64_t firstBlock;
+  std::vector<BfloatPart> parts;
+};
+
+/// The parts with the taps of `region`, which panels have among all parts.
+std::vector<BfloatPart> partsOf(const WindowPlan &plan,
+                                const WindowRegion &region) {
+  const std::vector<int64_t> inRow = plan.parts();
+  std::vector<BfloatPart> parts;
+  for (int64_t number : plan.partsOf(region))
+    parts.push_back(
+        {inRow[static_cast<size_t>(number)], number * panelBytes(plan.depth)});
+  return parts;
+}
+
+/// Only units that take offsets have regions that are not the whole.
+std::vector<PlannedRegion> regionsOf(const ConvShape &shape,
+                                     const WindowPlan &plan) {
+  std::vector<PlannedRegion> regions;
+  int64_t blocks = 0;
+  for (const WindowRegion &region :
+       plan.skipsGaps ? windowRegions(shape, plan.joinsColumns)
+                      : std::vector{wholeRegion(shape)}) {
+    regions.push_back({region, blocks, partsOf(plan, region)});
+    blocks += ceilDiv(plan.skipsGaps ? region.points() : plan.rows, blockRows);
+  }
+  return regions;
+}
+
 class BfloatWindowCall : public BfloatCall {
 public:
   BfloatWindowCall(OneDnnContext &context, const sinter_command &command,
@@ -78,8 +110,8 @@ public:
                                command.conv.params->numPostOps},
                               outDtype, /*biasAlongRows=*/false),
                    sizesOf(shape, planOf(shape)),
-                   depthOf(planOf(shape), isOdd(shape))),
-        shape_(shape), plan_(planOf(shape)) {
+                   depthOf(planOf(shape), shape)),
+        shape_(shape), plan_(planOf(shape)), regions_(regionsOf(shape, plan_)) {
     if (constantB)
       packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
   }
@@ -90,14 +122,17 @@ public:
   }
 
 private:
-  static Depth depthOf(const WindowPlan &plan, bool isOdd) {
-    return {plan.parts(), plan.depth, isOdd};
+  static Depth depthOf(const WindowPlan &plan, const ConvShape &shape) {
+    return {partsOf(plan, wholeRegion(shape)), plan.depth, isOdd(shape)};
   }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
+    const PlannedRegion last = regionsOf(shape, plan).back();
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(plan.rows, blockRows),
+            last.firstBlock +
+                ceilDiv(plan.skipsGaps ? last.region.points() : plan.rows,
+                        blockRows),
             2 * plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -150,7 +185,15 @@ private:
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
     if (plan_.skipsGaps) {
-      plan_.placePoints(image, block, place, rows.offsets);
+      auto next =
+          std::upper_bound(regions_.begin(), regions_.end(), block,
+                           [](int64_t number, const PlannedRegion &region) {
+                             return number < region.firstBlock;
+                           });
+      const PlannedRegion &own = *std::prev(next);
+      plan_.placePoints(image, own.region, block - own.firstBlock, place,
+                        rows.offsets);
+      rows.parts = own.parts;
       rows.hasOffsets = true;
       rows.count = place.count;
       return;
@@ -163,6 +206,7 @@ private:
 
   const ConvShape shape_;
   const WindowPlan plan_;
+  const std::vector<PlannedRegion> regions_;
 };
 
 } // namespace

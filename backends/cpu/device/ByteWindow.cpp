@@ -45,7 +45,7 @@ public:
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
                  sizesOf(shape, unit), factorsOf(shape, unit, signs)),
-        shape_(shape), plan_(planOf(shape, unit)) {
+        shape_(shape), plan_(planOf(shape, unit)), whole_(wholeRegion(shape)) {
     if (constantB)
       packConstantB(context, constantB);
   }
@@ -109,7 +109,7 @@ private:
   void setBlock(const uint8_t *a, int64_t block, int64_t image, ByteBlock &rows,
                 BlockPlace &place) const override {
     if (rows.hasOffsets) {
-      plan_.placePoints(image, block, place, rows.offsets);
+      plan_.placePoints(image, whole_, block, place, rows.offsets);
       rows.data = a;
       return;
     }
@@ -120,6 +120,7 @@ private:
 
   const ConvShape shape_;
   const WindowPlan plan_;
+  const WindowRegion whole_;
 };
 
 } // namespace

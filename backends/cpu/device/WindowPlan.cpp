@@ -66,6 +66,18 @@ std::vector<int64_t> WindowPlan::parts() const {
   return parts;
 }
 
+std::vector<int64_t> WindowPlan::partsOf(const WindowRegion &region) const {
+  std::vector<int64_t> parts;
+  for (int64_t row = region.y.begin; row < region.y.end; ++row) {
+    if (joinsColumns)
+      parts.push_back(row);
+    for (int64_t column = region.x.begin;
+         !joinsColumns && column < region.x.end; ++column)
+      parts.push_back(row * static_cast<int64_t>(x.taps.size()) + column);
+  }
+  return parts;
+}
+
 int64_t WindowPlan::copyLines() const {
   return isCopied ? static_cast<int64_t>(y.remainders.size()) * y.points : 0;
 }
@@ -104,20 +116,32 @@ void WindowPlan::placeRows(int64_t image, int64_t block,
   }
 }
 
-void WindowPlan::placePoints(int64_t image, int64_t block, BlockPlace &place,
+void WindowPlan::placePoints(int64_t image, const WindowRegion &region,
+                             int64_t block, BlockPlace &place,
                              std::array<int64_t, blockRows> &inputs) const {
-  const int64_t first = block * blockRows, line = first / outColumns;
-  int64_t column = first - line * outColumns,
-          input = (line * x.points + column) * elements;
-  place.count = std::min(blockRows, outPoints - first);
-  placeEvenly((image * outPoints + first) * filters + place.firstColumn,
-              filters, place.rows);
+  const int64_t first = block * blockRows, inRegion = first / region.columns;
+  int64_t column = first - inRegion * region.columns;
+  const int64_t line = region.firstLine + inRegion;
+  int64_t input = (line * x.points + region.firstColumn + column) * elements;
+  int64_t offset =
+      (image * outPoints + line * outColumns + region.firstColumn + column) *
+          filters +
+      place.firstColumn;
+  place.count = std::min(blockRows, region.points() - first);
+  const bool isAdjacent = region.columns == outColumns;
+  if (isAdjacent)
+    placeEvenly(offset, filters, place.rows);
   for (int64_t i = 0; i < place.count; ++i) {
-    inputs[static_cast<size_t>(i)] = input;
+    const auto row = static_cast<size_t>(i);
+    inputs[row] = input;
+    if (!isAdjacent)
+      place.rows[row] = offset;
     input += elements;
-    if (++column == outColumns) {
+    offset += filters;
+    if (++column == region.columns) {
       column = 0;
-      input += (x.points - outColumns) * elements;
+      input += (x.points - region.columns) * elements;
+      offset += (outColumns - region.columns) * filters;
     }
   }
 }

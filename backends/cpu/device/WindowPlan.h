@@ -20,6 +20,7 @@
 
 #include "backends/cpu/device/BlockStore.h"
 #include "backends/cpu/device/ConvPlan.h"
+#include "backends/cpu/device/WindowRegions.h"
 
 #include <algorithm>
 #include <string>
@@ -69,6 +70,8 @@ struct WindowPlan {
   std::string text(int64_t images, bool hasConstantFilter) const;
   /// Where each part of a row begins.
   std::vector<int64_t> parts() const;
+  /// The numbers of the parts with the taps of `region`.
+  std::vector<int64_t> partsOf(const WindowRegion &region) const;
   /// The lines of the copy, which are its units, and its elements.
   int64_t copyLines() const;
   int64_t copyElements() const;
@@ -80,8 +83,10 @@ struct WindowPlan {
   /// Sets the rows of `place` to those of block `block` of image `image`, from
   /// `place.firstColumn` on. Not if skipsGaps.
   void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
-  /// The same if skipsGaps. Sets the elements of A in front of each row, too.
-  void placePoints(int64_t image, int64_t block, BlockPlace &place,
+  /// The same if skipsGaps, for the points of `region`. Sets the elements of A
+  /// in front of each row, too.
+  void placePoints(int64_t image, const WindowRegion &region, int64_t block,
+                   BlockPlace &place,
                    std::array<int64_t, blockRows> &inputs) const;
 
   PlaneDim y, x;
