@@ -339,12 +339,13 @@ public:
                 const AttentionPanels &panels, int64_t columns, float *sums,
                 int64_t sumStride) const override {
     static constexpr BfloatPart onePart[] = {{0, 0}};
-    const BfloatRows a{reinterpret_cast<const Bfloat *>(rows.data),
-                       rows.stride / 2,
-                       rows.count,
-                       onePart,
-                       rowElements(rows.depth, panels.depth),
-                       depthStep(panels.depth)};
+    BfloatRows a;
+    a.data = reinterpret_cast<const Bfloat *>(rows.data);
+    a.rowStride = rows.stride / 2;
+    a.count = rows.count;
+    a.parts = onePart;
+    a.depth = rowElements(rows.depth, panels.depth);
+    a.step = depthStep(panels.depth);
     const uint8_t *panel = panels.data;
     PanelFetch nothing;
     StepWork noWork;

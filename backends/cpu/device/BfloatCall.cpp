@@ -26,24 +26,28 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                   sizes.panelBytes = panelBytes(sizes.depth);
                   return sizes;
                 }()),
-      store_(store), depth_(std::move(depth)), step_(depthStep(depth_.depth)) {}
+      store_(store), depth_(std::move(depth)), step_(depthStep(depth_.depth)),
+      partsOfChain_(
+          static_cast<size_t>(std::max<int64_t>(1, chainDepth / depth_.depth))),
+      depthOfChain_(std::min(depth_.depth, chainDepth / step_ * step_)) {}
 
 /// Parts in chains, or each part in pieces that are chains.
 void BfloatCall::sumPanel(TileRegisters &tiles, const BfloatRows &rows,
                           const uint8_t *panel, int64_t columns, float *sums,
                           PanelFetch &fetch, StepWork &work) const {
+  const size_t parts = rows.parts.size();
+  if (parts <= partsOfChain_ && depth_.depth <= depthOfChain_)
+    return multiplyBfloats(bfloatUnit(), tiles, rows, panel, columns, sums,
+                           panelColumns, fetch, work);
   alignas(64) float partial[blockRows * panelColumns];
-  const int64_t piece = std::min(depth_.depth, chainDepth / step_ * step_);
-  const size_t group = static_cast<size_t>(
-                   std::max<int64_t>(1, chainDepth / depth_.depth)),
-               parts = rows.parts.size();
   bool isFirst = true;
-  for (size_t part = 0; part < parts; part += group)
-    for (int64_t begin = 0; begin < depth_.depth; begin += piece) {
+  for (size_t part = 0; part < parts; part += partsOfChain_)
+    for (int64_t begin = 0; begin < depth_.depth; begin += depthOfChain_) {
       BfloatRows chain = rows;
       chain.data += begin;
-      chain.parts = rows.parts.subspan(part, std::min(group, parts - part));
-      chain.depth = std::min(piece, depth_.depth - begin);
+      chain.parts =
+          rows.parts.subspan(part, std::min(partsOfChain_, parts - part));
+      chain.depth = std::min(depthOfChain_, depth_.depth - begin);
       multiplyBfloats(bfloatUnit(), tiles, chain, panel + panelBytes(begin),
                       columns, isFirst ? sums : partial, panelColumns, fetch,
                       work);

@@ -77,7 +77,7 @@ struct BfloatRows {
   std::span<const BfloatPart> parts;
   int64_t depth, step; // depthStep(depth)
   bool hasOffsets = false, isOdd = false;
-  std::array<int64_t, blockRows> offsets{};
+  std::array<int64_t, blockRows> offsets; // if hasOffsets
 };
 
 /// sums[row * sumStride + column] = the product of rows and panel, for
