@@ -96,7 +96,8 @@ LibraryCallResult prepareBfloatWindow(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
 
-/// The same with one filter for each channel, in float32 arithmetic.
+/// The same with one filter for each channel, by vdpbf16ps or in float32
+/// arithmetic.
 LibraryCallResult prepareBfloatDepthwise(OneDnnContext &context,
                                          const sinter_command &command,
                                          const uint8_t *constants);
