@@ -16,6 +16,9 @@ using namespace sinter::rt;
 
 /// The longest chain of additions: rounding errors grow with its length.
 static constexpr int64_t chainDepth = 4096;
+/// Results from which on the CPU may not find an addend in a cache of its own.
+/// It does not look ahead over the products of a panel.
+static constexpr uint64_t leastFetchedBytes = 2 << 20;
 
 BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                        Sizes sizes, Depth depth)
@@ -27,6 +30,9 @@ BfloatCall::BfloatCall(const sinter_command &command, const BlockStore &store,
                   return sizes;
                 }()),
       store_(store), depth_(std::move(depth)), step_(depthStep(depth_.depth)),
+      fetchesAddends_(bfloatUnit() == Bf16Unit::Dot &&
+                      command.slices[command.numSlices - 1].sizeBytes >=
+                          leastFetchedBytes),
       partsOfChain_(
           static_cast<size_t>(std::max<int64_t>(1, chainDepth / depth_.depth))),
       depthOfChain_(std::min(depth_.depth, chainDepth / step_ * step_)) {}
@@ -118,6 +124,10 @@ void BfloatCall::compute(TileRegisters &tiles, const Task &task,
       SummedPanel &panel = panels[turn];
       panel.place = &block.place;
       panel.column = i * panelColumns;
+      if (fetchesAddends_ && i == 0)
+        store_.fetchAddends(block.place, 0, buffers);
+      if (fetchesAddends_ && i + 1 < task.panels)
+        store_.fetchAddends(block.place, panel.column + panelColumns, buffers);
       work.spread(steps, rowsOfPiece);
       sumPanel(tiles, block.rows, task.panel + i * panelBytes(depth),
                std::min(panelColumns, task.columns - panel.column), panel.sums,

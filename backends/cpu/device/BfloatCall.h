@@ -43,6 +43,7 @@ private:
   const BlockStore store_;
   const Depth depth_;
   const int64_t step_; // depthStep(depth_.depth)
+  const bool fetchesAddends_;
   /// A chain is some parts, or a piece of one.
   const size_t partsOfChain_;
   const int64_t depthOfChain_; // of each part

@@ -209,7 +209,25 @@ void BlockStore::store(float *sums, const BlockPlace &place, int64_t column,
                  &none);
   }
 }
+
+void BlockStore::fetchAddends(const BlockPlace &place, int64_t column,
+                              void *const *buffers) const {
+  const int64_t bytes = isBfloat_ ? sizeof(Bfloat) : sizeof(float);
+  for (const Pass &pass : passes_) {
+    if (!pass.add)
+      continue;
+    const auto *addend = static_cast<const uint8_t *>(buffers[pass.add->slice]);
+    for (int64_t i = 0; i < place.count; ++i) {
+      const int64_t row = place.rows[static_cast<size_t>(i)];
+      if (row != BlockPlace::dropped)
+        __builtin_prefetch(addend + bytes * (row + column));
+    }
+  }
+}
 #else
+void BlockStore::fetchAddends(const BlockPlace &, int64_t,
+                              void *const *) const {}
+
 BlockStore::BlockStore(std::span<const sinter_post_op>, uint32_t, bool) {}
 
 void BlockStore::store(float *, const BlockPlace &, int64_t, RowRange,

@@ -58,6 +58,10 @@ public:
   void store(float *sums, const BlockPlace &place, int64_t column,
              RowRange range, void *const *buffers, uint32_t result) const;
 
+  /// Fetches into the cache what post-ops add to a panel of the block.
+  void fetchAddends(const BlockPlace &place, int64_t column,
+                    void *const *buffers) const;
+
   /// One pass over rows in registers; null: absent. The post-ops are applied in
   /// this order.
   struct Pass {
