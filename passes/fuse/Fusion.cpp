@@ -372,11 +372,13 @@ bool mayAddInPlace(ir::LibraryCallOp call, unsigned input) {
   const int64_t groups = conv.getGroups();
   if (!conv.getChannelsLast() || type.getRank() != 4)
     return false;
-  // Other convolutions are oneDNN's, unless they add in place.
-  constexpr int64_t fewestChannels = 16;
+  // Others are oneDNN's, which adds apart. If it had to add in place, they
+  // would be computed in float32 (prepareBfloatWindow, DepthwiseCall::fits).
+  constexpr int64_t fewestChannels = 16, greatestHeight = 16;
   if (groups == 1
           ? ir::tensorType(conv.getInput()).getDimSize(3) < fewestChannels
-          : groups != type.getDimSize(3))
+          : groups != type.getDimSize(3) ||
+                ir::tensorType(conv.getFilter()).getDimSize(2) > greatestHeight)
     return false;
   Operation *user = *argument.user_begin();
   if (isa<ir::CastOp>(user) && user->hasOneUse())

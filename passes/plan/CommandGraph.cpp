@@ -19,7 +19,7 @@ bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
   if (!command.fusion)
     return false;
   auto call = dyn_cast<ir::LibraryCallOp>(*command.fusion);
-  if (call && (hosts.empty() || !hosts.test(command.place.place)))
+  if (call && (addsInPlace.empty() || !addsInPlace.test(command.place.place)))
     return false;
   for (auto [input, read] : llvm::enumerate(command.reads))
     if (read == buffer &&

@@ -87,8 +87,9 @@ public:
   std::vector<Buffer> buffers;
   /// Names of the devices; one empty name if the program names none.
   llvm::SmallVector<llvm::StringRef> devices;
-  /// By device: whether it is the CPU. Empty if no call may run in place.
-  llvm::BitVector hosts;
+  /// By device: whether its library calls may store a sum onto what they add.
+  /// Empty: none of them.
+  llvm::BitVector addsInPlace;
 
   llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
       outputTypes;

@@ -240,7 +240,8 @@ private:
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
-    graph->hosts = hasStreams(graph->devices).flip();
+    // Those of the CPU.
+    graph->addsInPlace = hasStreams(graph->devices).flip();
     llvm::DenseMap<const PlannedBody *, exec::ProgramOp> bodies;
     for (const Command &command : graph->commands)
       if (command.scan) {

@@ -109,7 +109,8 @@ class Report:
                 f" {quantile(ratios, 0.9):.2f})")
 
     def overFloor(self, result):
-        floor = result.numbers.get("floorMs")
+        # Rows that were kept may have a floor of operations that they do not do.
+        floor = result.row.precision != rows.FAST and result.numbers.get("floorMs")
         return f"{result.medianMs('sinter') / floor:.2f}" if floor else "-"
 
     def measured(self):

@@ -90,3 +90,44 @@ module @read_later {
     return %c, %e : tensor<1x8x8x32xbf16>, tensor<1x8x8x32xf32>
   }
 }
+
+// -----
+
+// One filter for each channel adds in place, too. A convolution of few channels does not, as it may be oneDNN's.
+module @channels {
+  // CHECK-LABEL: module @channels
+  // CHECK: exec.launch @k0_exp(%{{.*}}) -> (%[[T:.*]])
+  // CHECK: %[[A:.*]] = exec.buffer arena[0] 0 + 4096
+  // CHECK-NEXT: exec.conv forward(%{{.*}}, %{{.*}}, %[[T]]) -> %[[A]] batch 1 channels 32 filters 32 groups 32
+  // CHECK: %[[B:.*]] = exec.buffer arena[0] {{[1-9][0-9]*}} + 4096
+  // CHECK-NEXT: exec.conv forward(%{{.*}}, %{{.*}}, %[[A]]) -> %[[B]] batch 1 channels 8 filters 32 groups 1
+  func.func @main(%x: tensor<1x8x8x32xbf16> {sinter.input = "x"}, %f: tensor<1x8x8x8xbf16> {sinter.input = "f"}) -> (tensor<1x8x8x32xbf16> {sinter.output = "y"}) {
+    %w = sinter.constant dense<0.5> : tensor<32x1x1x1xbf16>
+    %v = sinter.constant dense<0.25> : tensor<32x8x1x1xbf16>
+    %t = sinter.kernel loop(%x) over <[1, 8, 8, 32] views [(d0, d1, d2, d3) -> (d0, d1, d2, d3)]> : (tensor<1x8x8x32xbf16>) -> tensor<1x8x8x32xbf16> {
+    ^bb0(%0: tensor<1x8x8x32xbf16>):
+      %1 = sinter.exp %0 : tensor<1x8x8x32xbf16>
+      sinter.yield %1 : tensor<1x8x8x32xbf16>
+    }
+    %a = sinter.library_call conv(%x, %w, %t) : (tensor<1x8x8x32xbf16>, tensor<32x1x1x1xbf16>, tensor<1x8x8x32xbf16>) -> tensor<1x8x8x32xbf16> {
+    ^bb0(%0: tensor<1x8x8x32xbf16>, %1: tensor<32x1x1x1xbf16>, %2: tensor<1x8x8x32xbf16>):
+      %3 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, groups = 32 : i64, channels_last}
+        : (tensor<1x8x8x32xbf16>, tensor<32x1x1x1xbf16>) -> tensor<1x8x8x32xbf16>
+      %4 = sinter.add %3, %2 : tensor<1x8x8x32xbf16>
+      sinter.yield %4 : tensor<1x8x8x32xbf16>
+    }
+    %b = sinter.library_call conv(%f, %v, %a) : (tensor<1x8x8x8xbf16>, tensor<32x8x1x1xbf16>, tensor<1x8x8x32xbf16>) -> tensor<1x8x8x32xbf16> {
+    ^bb0(%0: tensor<1x8x8x8xbf16>, %1: tensor<32x8x1x1xbf16>, %2: tensor<1x8x8x32xbf16>):
+      %3 = sinter.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, channels_last}
+        : (tensor<1x8x8x8xbf16>, tensor<32x8x1x1xbf16>) -> tensor<1x8x8x32xbf16>
+      %4 = sinter.add %3, %2 : tensor<1x8x8x32xbf16>
+      sinter.yield %4 : tensor<1x8x8x32xbf16>
+    }
+    %c = sinter.kernel loop(%b) over <[1, 8, 8, 32] views [(d0, d1, d2, d3) -> (d0, d1, d2, d3)]> : (tensor<1x8x8x32xbf16>) -> tensor<1x8x8x32xbf16> {
+    ^bb0(%0: tensor<1x8x8x32xbf16>):
+      %1 = sinter.exp %0 : tensor<1x8x8x32xbf16>
+      sinter.yield %1 : tensor<1x8x8x32xbf16>
+    }
+    return %c : tensor<1x8x8x32xbf16>
+  }
+}

@@ -284,6 +284,44 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
           }
 }
 
+TEST_CASE("16-bit convolutions: groups and each post-op", "[narrow]") {
+  constexpr int64_t channels = 32, points = 14 * 14;
+  for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
+    for (int64_t groups : {int64_t(1), int64_t(4), channels})
+      for (uint32_t kind : commonPostOps) {
+        sinter_conv p{};
+        p.direction = SINTER_CONV_FORWARD;
+        p.layout = SINTER_CHANNELS_LAST;
+        p.spatialRank = 2;
+        p.batch = 1;
+        p.channels = p.filters = channels;
+        p.groups = groups;
+        for (int d = 0; d < 2; ++d) {
+          p.inputDims[d] = p.outputDims[d] = 14;
+          p.kernel[d] = 3;
+          p.strides[d] = p.dilations[d] = p.padsLow[d] = p.padsHigh[d] = 1;
+        }
+        std::vector<Operand> operands{
+            {someValues(points * channels, 1), true},
+            {someValues(channels * (channels / groups) * 9, 2), true}};
+        if (kind != SINTER_POST_BIAS) {
+          addPostOp(p, SINTER_POST_BIAS);
+          operands.push_back({someValues(channels, 3), false});
+        }
+        addCommonPostOp(p, kind);
+        if (kind == SINTER_POST_BIAS || kind == SINTER_POST_ADD)
+          operands.push_back(
+              {someValues(
+                   kind == SINTER_POST_ADD ? points * channels : channels, 4),
+               false});
+        sinter_conv wide = p;
+        p.dtype = p.outDtype = dtype;
+        wide.dtype = wide.outDtype = SINTER_F32;
+        CAPTURE(dtype, groups, kind);
+        check(p, wide, operands, points * channels);
+      }
+}
+
 /// A convolution that the panels of the CPU's bf16 unit can compute.
 struct Window {
   int64_t batch, rows, columns, channels, filters, kernel, stride, dilation,
@@ -360,6 +398,8 @@ TEST_CASE("16-bit convolutions: windows in panels", "[narrow]") {
                           {2, 14, 17, 32, 8, 4, 3, 2, 1, 3},
                           {1, 5, 5, 32, 8, 2, 4, 1, 0, 0},
                           {1, 3, 4, 640, 8, 3, 1, 1, 1, 1},
+                          {1, 14, 13, 512, 8, 3, 1, 1, 1, 1},
+                          {1, 16, 7, 7, 8, 7, 1, 1, 3, 3},
                           {1, 9, 9, 32, 8, 3, 1, 1, 1, 1},
                           {2, 40, 29, 32, 8, 4, 1, 1, 2, 2},
                           {1, 12, 13, 3, 40, 7, 2, 1, 3, 3},

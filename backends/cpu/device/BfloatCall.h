@@ -28,8 +28,8 @@ protected:
   BfloatCall(const sinter_command &command, const BlockStore &store,
              Sizes sizes, Depth depth);
 
-  /// Sets the rows of block `block`, from `a` (A or its copy), and their place
-  /// in the result of product `batch`, from its first column on.
+  /// Sets the rows of block `block` and their place in the result of product
+  /// `batch`, from its first column on. `rows.data` is A or its copy.
   virtual void setBlock(int64_t block, int64_t batch, BfloatRows &rows,
                         BlockPlace &place) const = 0;
 

@@ -232,7 +232,8 @@ bool BfloatConvCall::makeVariant(int64_t images) {
     variants_.emplace(images, std::move(primitive));
     return true;
   } catch (const dnnl::error &error) {
-    if (error.status == dnnl_unimplemented)
+    // Some post-ops are refused only when the kernel is generated.
+    if (error.status != dnnl_out_of_memory)
       return false;
     throw;
   }

@@ -220,8 +220,8 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panels,
 template <int halves, bool hasOffsets>
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                     int64_t sumStride, PanelFetch &fetch) {
-  // Rows whose sums fit the registers, and whose addresses do.
-  constexpr int64_t most = halves == 2 ? 12 : 16;
+  // Their sums fit the registers, and so do their addresses.
+  constexpr int64_t most = halves == 2 ? dotRows : 16;
   using Function = void (*)(const BfloatRows &, int64_t, const uint8_t *,
                             float *, int64_t, PanelFetch &);
   static constexpr std::array<Function, most> functions =

@@ -23,8 +23,8 @@
 namespace sinter::cpu {
 
 /// The rows of a panel that the unit reads at once: an even number of at most
-/// 32. If it is less, it divides `depth`, or a small `depth` that is rounded up
-/// to an even number.
+/// 32. One below 32 divides `depth`, which is first rounded up to an even
+/// number if it is less than 12.
 inline int64_t depthStep(int64_t depth) {
   constexpr int64_t most = 32, least = 12;
   if (depth < least)
@@ -42,6 +42,9 @@ inline int64_t paddedDepth(int64_t depth) {
 }
 /// The bytes of a panel of `depth` rows, which is padded.
 inline int64_t panelBytes(int64_t depth) { return 2 * panelColumns * depth; }
+
+/// The rows of A that Dot multiplies at once by a whole panel.
+inline constexpr int64_t dotRows = 12;
 
 /// A strided matrix of bf16; strides in elements.
 struct BfloatMatrix {
@@ -68,8 +71,8 @@ struct BfloatPart {
 /// Rows of A, which are sums of parts: part i of a row begins at element
 /// parts[i].inRow + row * rowStride of `data`, or parts[i].inRow + offsets[row]
 /// if hasOffsets, which only Dot takes. It has `depth` elements, which is
-/// padded. Of an odd part, which only
-/// Dot takes, and which is one step, the last element is 0 and is not read.
+/// padded. If isOdd (Dot only; a part is one step), the last element of each
+/// part counts as 0 and is not read.
 struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;

@@ -5,7 +5,7 @@
 // Forward convolutions of two dimensions on dense channels-last activations, on
 // CPUs whose unit for bf16 is faster than fp32. WindowPlan.h says how they are
 // products. Where a line of the window is one part, the copy pads the channels
-// to 4, 8 or 16, unless the unit is vdpbf16ps.
+// to 4, 8 or 16, or not at all if the line is one step of vdpbf16ps.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,8 +6,9 @@
 // products at once. A pair is two rows of a window; the last row of an odd
 // window is paired with zeros. The columns of the input are read once, from
 // left to right; the sums of the windows that a column belongs to are in
-// registers. A sum is one chain, columns in order, and of each column its
-// pairs; or two chains, one of even pairs and one of odd pairs.
+// registers. A sum is one chain that begins with the bias, columns in order,
+// and of each column its pairs; or two chains, one of even pairs and one of odd
+// pairs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_DEPTHWISELINE_H

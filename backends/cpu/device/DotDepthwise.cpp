@@ -100,8 +100,8 @@ private:
                 int64_t end) const;
   void runLine(void *const *buffers, DepthwiseLine &line, int64_t index,
                int64_t firstChannel) const;
-  void storeBlocks(void *const *buffers, DepthwiseLine &line, int64_t index,
-                   int64_t firstChannel) const;
+  void runBlocks(void *const *buffers, DepthwiseLine &line, int64_t index,
+                 int64_t firstChannel) const;
 
   const sinter_command &command_;
   const ConvShape shape_;
@@ -146,9 +146,9 @@ void DotDepthwiseCall::pack(const Bfloat *filter, uint8_t *weights) const {
   }
 }
 
-/// Stores the sums of a line.
-void DotDepthwiseCall::storeBlocks(void *const *buffers, DepthwiseLine &line,
-                                   int64_t index, int64_t firstChannel) const {
+/// Computes the sums of a line and stores them, block after block.
+void DotDepthwiseCall::runBlocks(void *const *buffers, DepthwiseLine &line,
+                                 int64_t index, int64_t firstChannel) const {
   const ConvDim &x = shape_.dims[1];
   alignas(64) float sums[blockRows * panelColumns];
   line.sums = sums;
@@ -184,7 +184,7 @@ void DotDepthwiseCall::runLine(void *const *buffers, DepthwiseLine &line,
         firstChannel;
   }
   if (end_ == LineEnd::Sums)
-    return storeBlocks(buffers, line, index, firstChannel);
+    return runBlocks(buffers, line, index, firstChannel);
   line.firstColumn = -x.padLow;
   line.points = x.out;
   line.result = static_cast<Bfloat *>(buffers[command_.numSlices - 1]) +

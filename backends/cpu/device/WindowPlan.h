@@ -7,8 +7,8 @@
 // part of the depth, so nothing is gathered: the rows of a block are adjacent
 // points of the image, or of a copy with its padding. A stride becomes 1 in the
 // copy, which has one plane for each remainder of coordinates that windows
-// read. A block runs on over the end of a line; the points in between are
-// computed and dropped.
+// read. For units that read rows at one stride, a block runs on over the end of
+// a line; the points in between are computed and dropped.
 //
 // With few channels (an image has three), a whole line of the window is one
 // part: its points are adjacent in memory. The columns stay together, and a row

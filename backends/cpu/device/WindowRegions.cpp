@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/WindowRegions.h"
+#include "backends/cpu/device/BfloatPanels.h"
 #include "backends/cpu/device/Blocks.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ struct Run {
 
 TapRange allTaps(const ConvDim &dim) { return {0, dim.kernel}; }
 
+/// Of a window entirely in the padding, one tap, whose product is 0.
 TapRange tapsInImage(const ConvDim &dim, int64_t output) {
   const int64_t first = output * dim.stride - dim.padLow;
   auto tapsBefore = [&](int64_t end) { // the image's coordinate `end`
@@ -47,8 +49,8 @@ std::vector<Run> runsOf(const ConvDim &dim) {
 /// In products of one point. Points are multiplied in groups, of which a small
 /// one waits for the sums of its products.
 double costOf(const WindowRegion &region) {
-  constexpr int64_t largestGroup = 12, leastPoints = 6;
-  const int64_t groups = ceilDiv(region.points(), largestGroup);
+  constexpr int64_t leastPoints = 6;
+  const int64_t groups = ceilDiv(region.points(), dotRows);
   return static_cast<double>(std::max(region.points(), groups * leastPoints) *
                              region.y.count() * region.x.count());
 }
