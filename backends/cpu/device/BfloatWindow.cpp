@@ -55,6 +55,28 @@ std::optional<JoinedForm> joinedForm(const ConvShape &shape) {
              : std::nullopt;
 }
 
+/// A region of the result: its blocks follow those of the region before.
+struct PlannedRegion {
+  WindowRegion region;
+  int64_t firstBlock;
+  std::vector<BfloatPart> parts;
+};
+
+/// How a convolution is a product.
+struct WindowProduct {
+  explicit WindowProduct(const ConvShape &shape);
+
+  /// The parts with the taps of `region`; panels have those of all taps.
+  std::vector<BfloatPart> partsOf(const WindowRegion &region) const;
+  const PlannedRegion &regionOf(int64_t block) const;
+
+  ConvShape shape;
+  WindowPlan plan;
+  bool isOdd; // as in BfloatRows
+  std::vector<PlannedRegion> regions;
+  int64_t blocks = 0;
+};
+
 WindowPlan planOf(const ConvShape &shape) {
   const bool takesOffsets = bfloatUnit() == Bf16Unit::Dot;
   if (std::optional<JoinedForm> form = joinedForm(shape))
@@ -63,21 +85,21 @@ WindowPlan planOf(const ConvShape &shape) {
           paddedDepth(shape.channels), takesOffsets};
 }
 
-bool isOdd(const ConvShape &shape) {
-  std::optional<JoinedForm> form = joinedForm(shape);
-  return form && form->isOdd;
+/// Only units that take offsets have regions that are not the whole.
+WindowProduct::WindowProduct(const ConvShape &shape)
+    : shape(shape), plan(planOf(shape)) {
+  const std::optional<JoinedForm> form = joinedForm(shape);
+  isOdd = form && form->isOdd;
+  for (const WindowRegion &region :
+       plan.skipsGaps ? windowRegions(shape, plan.joinsColumns)
+                      : std::vector{wholeRegion(shape)}) {
+    regions.push_back({region, blocks, partsOf(region)});
+    blocks += ceilDiv(plan.skipsGaps ? region.points() : plan.rows, blockRows);
+  }
 }
 
-/// A region of the result: its blocks follow those of the region before.
-struct PlannedRegion {
-  WindowRegion region;
-  int64_t firstBlock;
-  std::vector<BfloatPart> parts;
-};
-
-/// The parts with the taps of `region`, which panels have among all parts.
-std::vector<BfloatPart> partsOf(const WindowPlan &plan,
-                                const WindowRegion &region) {
+std::vector<BfloatPart>
+WindowProduct::partsOf(const WindowRegion &region) const {
   const std::vector<int64_t> inRow = plan.parts();
   std::vector<BfloatPart> parts;
   for (int64_t number : plan.partsOf(region))
@@ -86,32 +108,25 @@ std::vector<BfloatPart> partsOf(const WindowPlan &plan,
   return parts;
 }
 
-/// Only units that take offsets have regions that are not the whole.
-std::vector<PlannedRegion> regionsOf(const ConvShape &shape,
-                                     const WindowPlan &plan) {
-  std::vector<PlannedRegion> regions;
-  int64_t blocks = 0;
-  for (const WindowRegion &region :
-       plan.skipsGaps ? windowRegions(shape, plan.joinsColumns)
-                      : std::vector{wholeRegion(shape)}) {
-    regions.push_back({region, blocks, partsOf(plan, region)});
-    blocks += ceilDiv(plan.skipsGaps ? region.points() : plan.rows, blockRows);
-  }
-  return regions;
+const PlannedRegion &WindowProduct::regionOf(int64_t block) const {
+  auto next = std::upper_bound(regions.begin(), regions.end(), block,
+                               [](int64_t number, const PlannedRegion &region) {
+                                 return number < region.firstBlock;
+                               });
+  return *std::prev(next);
 }
 
 class BfloatWindowCall : public BfloatCall {
 public:
   BfloatWindowCall(OneDnnContext &context, const sinter_command &command,
-                   const ConvShape &shape, uint32_t outDtype,
+                   const WindowProduct &product, uint32_t outDtype,
                    const Bfloat *constantB)
       : BfloatCall(command,
                    BlockStore({command.conv.params->postOps,
                                command.conv.params->numPostOps},
                               outDtype, /*biasAlongRows=*/false),
-                   sizesOf(shape, planOf(shape)),
-                   depthOf(planOf(shape), shape)),
-        shape_(shape), plan_(planOf(shape)), regions_(regionsOf(shape, plan_)) {
+                   sizesOf(product), depthOf(product)),
+        product_(product), shape_(product_.shape), plan_(product_.plan) {
     if (constantB)
       packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
   }
@@ -122,17 +137,16 @@ public:
   }
 
 private:
-  static Depth depthOf(const WindowPlan &plan, const ConvShape &shape) {
-    return {partsOf(plan, wholeRegion(shape)), plan.depth, isOdd(shape)};
+  static Depth depthOf(const WindowProduct &product) {
+    return {product.partsOf(wholeRegion(product.shape)), product.plan.depth,
+            product.isOdd};
   }
-  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
-    const PlannedRegion last = regionsOf(shape, plan).back();
-    return {shape.batch,
+  static Sizes sizesOf(const WindowProduct &product) {
+    const WindowPlan &plan = product.plan;
+    return {product.shape.batch,
             /*sharesB=*/true,
-            shape.filters,
-            last.firstBlock +
-                ceilDiv(plan.skipsGaps ? last.region.points() : plan.rows,
-                        blockRows),
+            product.shape.filters,
+            product.blocks,
             2 * plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -185,12 +199,7 @@ private:
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
     if (plan_.skipsGaps) {
-      auto next =
-          std::upper_bound(regions_.begin(), regions_.end(), block,
-                           [](int64_t number, const PlannedRegion &region) {
-                             return number < region.firstBlock;
-                           });
-      const PlannedRegion &own = *std::prev(next);
+      const PlannedRegion &own = product_.regionOf(block);
       plan_.placePoints(image, own.region, block - own.firstBlock, place,
                         rows.offsets);
       rows.parts = own.parts;
@@ -204,9 +213,9 @@ private:
     rows.count = place.count;
   }
 
-  const ConvShape shape_;
-  const WindowPlan plan_;
-  const std::vector<PlannedRegion> regions_;
+  const WindowProduct product_;
+  const ConvShape &shape_;
+  const WindowPlan &plan_;
 };
 
 } // namespace
@@ -237,6 +246,7 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(
-      context, command, shape, params.outDtype ? params.outDtype : params.dtype,
+      context, command, WindowProduct(shape),
+      params.outDtype ? params.outDtype : params.dtype,
       reinterpret_cast<const Bfloat *>(filter)));
 }
