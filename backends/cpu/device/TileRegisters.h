@@ -7,6 +7,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_TILEREGISTERS_H
 
 #include <cstdint>
+#include <limits>
 
 namespace sinter::cpu {
 
@@ -57,6 +58,12 @@ public:
       end_ += stride_;
       --left_;
     }
+  }
+
+  /// Fetches what is left, if there were fewer steps.
+  void finish() {
+    linesOfStep_ = std::numeric_limits<int64_t>::max();
+    step();
   }
 
 private:
