@@ -359,6 +359,34 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   return true;
 }
 
+/// Whether the CPU's library has code of its own for `conv`, which adds in
+/// place. oneDNN adds apart: if it must not, it computes in scratch or in
+/// float32 (prepareBfloatWindow, DepthwiseCall::fits, isPointwiseProduct).
+static bool isOwnOfCpu(ir::ConvOp conv) {
+  RankedTensorType input = ir::tensorType(conv.getInput()),
+                   filter = ir::tensorType(conv.getFilter());
+  if (!conv.getChannelsLast() || input.getRank() != 4)
+    return false;
+  constexpr int64_t fewestChannels = 16, mostChannels = 384,
+                    greatestHeight = 16;
+  const int64_t channels = input.getDimSize(3), groups = conv.getGroups();
+  if (input.getElementType().isF32()) {
+    auto isAll = [](ArrayRef<int64_t> numbers, int64_t number) {
+      return llvm::all_of(numbers,
+                          [&](int64_t each) { return each == number; });
+    };
+    // Sums of more products are stored before they are complete.
+    return groups == 1 && channels >= fewestChannels &&
+           channels <= mostChannels && filter.getDimSize(0) >= fewestChannels &&
+           isAll(filter.getShape().drop_front(2), 1) &&
+           isAll(conv.getStrides(), 1) && isAll(conv.getPadsLow(), 0) &&
+           isAll(conv.getPadsHigh(), 0);
+  }
+  return groups == 1 ? channels >= fewestChannels
+                     : groups == channels && groups == filter.getDimSize(0) &&
+                           filter.getDimSize(2) <= greatestHeight;
+}
+
 bool mayAddInPlace(ir::LibraryCallOp call, unsigned input) {
   Block &body = call.getBody().front();
   BlockArgument argument = body.getArgument(input);
@@ -366,19 +394,9 @@ bool mayAddInPlace(ir::LibraryCallOp call, unsigned input) {
   auto convs = body.getOps<ir::ConvOp>();
   if (convs.empty() || call.getNumResults() != 1 ||
       body.getTerminator()->getOperand(0).getType() != type ||
-      type.getElementTypeBitWidth() != 16 || !argument.hasOneUse())
-    return false;
-  ir::ConvOp conv = *convs.begin();
-  const int64_t groups = conv.getGroups();
-  if (!conv.getChannelsLast() || type.getRank() != 4)
-    return false;
-  // Others are oneDNN's, which adds apart. If it had to add in place, they
-  // would be computed in float32 (prepareBfloatWindow, DepthwiseCall::fits).
-  constexpr int64_t fewestChannels = 16, greatestHeight = 16;
-  if (groups == 1
-          ? ir::tensorType(conv.getInput()).getDimSize(3) < fewestChannels
-          : groups != type.getDimSize(3) ||
-                ir::tensorType(conv.getFilter()).getDimSize(2) > greatestHeight)
+      !isa<FloatType>(type.getElementType()) ||
+      type.getElementTypeBitWidth() > 32 || type.getRank() != 4 ||
+      !argument.hasOneUse() || !isOwnOfCpu(*convs.begin()))
     return false;
   Operation *user = *argument.user_begin();
   if (isa<ir::CastOp>(user) && user->hasOneUse())

@@ -22,11 +22,11 @@ mlir::RankedTensorType storedType(ir::FusionOpInterface fusion,
 /// before it writes that element. Both may then share their bytes.
 bool mayRunInPlace(mlir::Operation *fusion, unsigned input, unsigned output);
 
-/// True when `call` is a convolution of 16-bit floats over two dimensions that
-/// only adds `input`, which has the type of its one result, and for which the
-/// CPU's library has code of its own. This reads an element of `input` right
-/// before it stores the one of the result, or all of them before any, so both
-/// may share their bytes.
+/// True when `call` is a convolution over two dimensions that only adds
+/// `input`, which has the type of its one result, and for which the CPU's
+/// library has code of its own. This reads an element of `input` right before
+/// it stores the one of the result, or all of them before any, so both may
+/// share their bytes.
 bool mayAddInPlace(ir::LibraryCallOp call, unsigned input);
 
 /// Calls `visit(input, output)` for every pair that may run in place.

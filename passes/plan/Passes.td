@@ -25,8 +25,8 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     space `chain`, not in the arena: the runtime computes the convolutions in bands of rows, and it stays in a cache.
     What the convolutions of a chain read lives until the last of them has run.
 
-    On the CPU, a convolution of 16-bit floats that adds a tensor may write its result onto that tensor. Elsewhere,
-    results of library calls have bytes of their own.
+    On the CPU, a convolution that adds a tensor may write its result onto that tensor: of 16-bit floats, or a pointwise
+    one of float32. Elsewhere, results of library calls have bytes of their own.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
   let options = [

@@ -81,19 +81,12 @@ public:
                  (shape.a.col != 1 && shape.k > 1)),
         copiesB_(!constantB && (shape.b.col != 1 || shape.m > fewRows ||
                                 shape.n % lineColumns != 0)) {
-    const sinter_slice &result = command.slices[command.numSlices - 1];
-    keepsResult_ =
-        shape.c.col != 1 ||
-        std::any_of(postOps_.begin(), postOps_.end(),
-                    [&](const sinter_post_op &op) {
-                      return readsOperand(op) &&
-                             overlaps(command.slices[op.slice], result);
-                    });
     // A tile reads rows of operands.
     while (inRegisters_ < postOps_.size() &&
            isTilePostOp(postOps_[inRegisters_].kind) &&
            (shape.c.col == 1 || !readsOperand(postOps_[inRegisters_])))
       ++inRegisters_;
+    keepsResult_ = shape.c.col != 1 || !addsInPlace();
     if (constantB)
       packConstant(context, constantB);
   }
@@ -148,6 +141,20 @@ public:
   }
 
 private:
+  /// Whether all operands in the memory of the result are added in place: a
+  /// tile reads each element right before it stores the whole sum there.
+  bool addsInPlace() const {
+    const sinter_slice &result = command_.slices[command_.numSlices - 1];
+    for (size_t i = 0; i < postOps_.size(); ++i) {
+      const sinter_post_op &op = postOps_[i];
+      if (!readsOperand(op) || !overlaps(command_.slices[op.slice], result))
+        continue;
+      if (i >= inRegisters_ || depths_.count() > 1 || !readsResultShape(op) ||
+          command_.slices[op.slice].offsetBytes != result.offsetBytes)
+        return false;
+    }
+    return true;
+  }
   /// The rows of a chunk. If B is small and packed already, rows of the result,
   /// and of an operand that is added to them, stay in the cache from panel to
   /// panel, too.
