@@ -9,6 +9,8 @@
 #include "passes/PostOps.h"
 #include "passes/fuse/Fusion.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 
 namespace sinter::passes {
@@ -118,6 +120,20 @@ void takeWidening(Value value, SmallVectorImpl<Operation *> &members) {
     members.push_back(value.getDefiningOp());
 }
 
+/// Lets `user` read a copy of `bias`, of which `other` is the widened value or
+/// the value itself. Returns the copy of `other`; `bias` becomes its own.
+static Value copyBias(Operation *user, Value other, ir::BroadcastOp &bias) {
+  OpBuilder builder(user);
+  IRMapping copies;
+  auto copy = cast<ir::BroadcastOp>(builder.clone(*bias, copies));
+  Value read = copy;
+  if (other != bias.getResult())
+    read = builder.clone(*other.getDefiningOp(), copies)->getResult(0);
+  user->replaceUsesOfWith(other, read);
+  bias = copy;
+  return read;
+}
+
 bool takeEpilogueStep(Operation *user, Value value, Operation *contraction,
                       SmallVectorImpl<Operation *> &members) {
   if (unaryKind(user)) {
@@ -150,6 +166,11 @@ bool takeEpilogueStep(Operation *user, Value value, Operation *contraction,
   if (!isa<ir::AddOp>(user))
     return false;
   if (ir::BroadcastOp bias = asBias(other, contraction)) {
+    // What the contraction multiplies, too, must come from outside of the call.
+    if (llvm::any_of(contraction->getOperands(), [&](Value operand) {
+          return operand == other || operand == bias.getResult();
+        }))
+      other = copyBias(user, other, bias);
     members.push_back(bias);
     takeWidening(other, members);
     members.push_back(user);

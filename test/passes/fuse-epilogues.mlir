@@ -188,6 +188,23 @@ func.func @gate_used_elsewhere(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> (ten
   return %y, %c : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
+// A bias that the product also multiplies is read from outside, and once more as a bias.
+// CHECK-LABEL: @bias_is_multiplied
+// CHECK-SAME: (%[[B:.*]]: tensor<8xf32>, %[[W:.*]]: tensor<8x8xf32>)
+// CHECK: %[[X:.*]] = sinter.broadcast %[[B]] dims [1]
+// CHECK-NEXT: sinter.library_call{{ +}}matmul(%[[X]], %[[W]], %[[B]])
+// CHECK: sinter.dot_general %{{.*}}, %{{.*}}
+// CHECK-NEXT: sinter.broadcast
+// CHECK-NEXT: sinter.add
+// CHECK-NEXT: sinter.yield
+func.func @bias_is_multiplied(%b: tensor<8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %x = sinter.broadcast %b dims [1] : tensor<8xf32> -> tensor<4x8xf32>
+  %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %y = sinter.add %c, %x : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
 // A call bears the nodes that it computes. What widens a rounded value of another node only reads it; a cast that is a node of the model is computed.
 // LOCATIONS-LABEL: @nodes_of_casts
 // LOCATIONS: sinter.library_call matmul

@@ -284,6 +284,40 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
           }
 }
 
+TEST_CASE("16-bit convolutions: 1x1 input gradients of odd channels",
+          "[narrow]") {
+  for (auto [in, out] : types)
+    for (int64_t filters : {1, 2, 7, 17, 33, 49})
+      for (auto [rows, columns] : {std::pair<int64_t, int64_t>{5, 6},
+                                   {59, 1},
+                                   {6, 10},
+                                   {9, 9},
+                                   {15, 16}}) {
+        sinter_conv p{};
+        p.direction = SINTER_CONV_INPUT_GRAD;
+        p.layout = SINTER_CHANNELS_LAST;
+        p.spatialRank = 2;
+        p.batch = 2;
+        p.channels = 32;
+        p.filters = filters;
+        p.groups = 1;
+        p.inputDims[0] = p.outputDims[0] = rows;
+        p.inputDims[1] = p.outputDims[1] = columns;
+        for (int d = 0; d < 2; ++d)
+          p.kernel[d] = p.strides[d] = p.dilations[d] = 1;
+        sinter_conv wide = p;
+        p.dtype = in;
+        p.outDtype = out;
+        wide.dtype = wide.outDtype = SINTER_F32;
+        CAPTURE(in, out, filters, rows, columns);
+        const int64_t points = 2 * rows * columns;
+        check(p, wide,
+              {{someValues(points * filters, 1), true},
+               {someValues(filters * 32, 2), true}},
+              static_cast<size_t>(points * 32));
+      }
+}
+
 TEST_CASE("16-bit convolutions: groups and each post-op", "[narrow]") {
   constexpr int64_t channels = 32, points = 14 * 14;
   for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
