@@ -18,6 +18,8 @@
 #include "passes/plan/ConstantPool.h"
 #include "passes/plan/Schedule.h"
 
+#include "llvm/ADT/BitVector.h"
+
 #include <memory>
 
 namespace sinter::passes::plan {

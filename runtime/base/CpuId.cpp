@@ -29,11 +29,10 @@ static uint64_t cacheBytes(int name) {
   return static_cast<uint64_t>(std::max(0l, ::sysconf(name)));
 }
 
-/// The level 3 that a core reaches, by the leaf for the parameters of caches; 0
-/// if there is none.
-static uint64_t l3BytesOfLeaf(uint32_t leaf) {
 #if defined(__x86_64__)
-  constexpr uint32_t mostCaches = 8;
+/// The level 3 that a core of AMD reaches; 0 if the CPU does not tell.
+static uint64_t l3BytesOfAmd() {
+  constexpr uint32_t leaf = 0x8000001d, mostCaches = 8;
   for (uint32_t i = 0; i < mostCaches; ++i) {
     uint32_t a, b, sets, d;
     if (!__get_cpuid_count(leaf, i, &a, &b, &sets, &d) || (a & 31) == 0)
@@ -43,9 +42,9 @@ static uint64_t l3BytesOfLeaf(uint32_t leaf) {
     if ((a >> 5 & 7) == 3)
       return ways * partitions * lineBytes * (uint64_t(sets) + 1);
   }
-#endif
   return 0;
 }
+#endif
 
 CpuId sinter::rt::hostCpuId() {
   CpuId id;
@@ -70,10 +69,9 @@ CpuId sinter::rt::hostCpuId() {
         family == 6 || family == 15 ? (a >> 16 & 15) << 4 | model : model;
     id.stepping = a & 15;
   }
-  constexpr uint32_t amdCaches = 0x8000001d;
-  if (const uint64_t bytes =
-          id.vendor == "AuthenticAMD" ? l3BytesOfLeaf(amdCaches) : 0)
-    id.l3Bytes = bytes;
+  if (id.vendor == "AuthenticAMD")
+    if (const uint64_t bytes = l3BytesOfAmd())
+      id.l3Bytes = bytes;
 #endif
   return id;
 }

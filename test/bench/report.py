@@ -109,8 +109,7 @@ class Report:
                 f" {quantile(ratios, 0.9):.2f})")
 
     def overFloor(self, result):
-        # Rows that were kept may have a floor of operations that they do not do.
-        floor = result.row.precision != rows.FAST and result.numbers.get("floorMs")
+        floor = result.numbers.get("floorMs")
         return f"{result.medianMs('sinter') / floor:.2f}" if floor else "-"
 
     def measured(self):

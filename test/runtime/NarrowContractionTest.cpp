@@ -236,6 +236,29 @@ TEST_CASE("16-bit matmul: post-ops happen before the rounding", "[narrow]") {
         }
 }
 
+/// A convolution over two dimensions whose output has the size of its input.
+static sinter_conv sameSizeConv(uint32_t direction, int64_t batch,
+                                int64_t channels, int64_t filters,
+                                std::pair<int64_t, int64_t> size,
+                                int64_t kernel) {
+  sinter_conv p{};
+  p.direction = direction;
+  p.layout = SINTER_CHANNELS_LAST;
+  p.spatialRank = 2;
+  p.batch = batch;
+  p.channels = channels;
+  p.filters = filters;
+  p.groups = 1;
+  p.inputDims[0] = p.outputDims[0] = size.first;
+  p.inputDims[1] = p.outputDims[1] = size.second;
+  for (int d = 0; d < 2; ++d) {
+    p.kernel[d] = kernel;
+    p.strides[d] = p.dilations[d] = 1;
+    p.padsLow[d] = p.padsHigh[d] = kernel / 2;
+  }
+  return p;
+}
+
 TEST_CASE("16-bit convolutions", "[narrow]") {
   for (auto [in, out] : types)
     for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
@@ -246,20 +269,8 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
             bool isFilterGrad = direction == SINTER_CONV_FILTER_GRAD;
             if (constantFilter && isFilterGrad)
               continue;
-            sinter_conv p{};
-            p.direction = direction;
+            sinter_conv p = sameSizeConv(direction, 3, 8, 12, {9, 9}, kernel);
             p.layout = layout;
-            p.spatialRank = 2;
-            p.batch = 3;
-            p.channels = 8;
-            p.filters = 12;
-            p.groups = 1;
-            for (int d = 0; d < 2; ++d) {
-              p.inputDims[d] = p.outputDims[d] = 9;
-              p.kernel[d] = kernel;
-              p.strides[d] = p.dilations[d] = 1;
-              p.padsLow[d] = p.padsHigh[d] = kernel / 2;
-            }
             int64_t x = 3 * 8 * 81, w = 12 * 8 * kernel * kernel,
                     y = 3 * 12 * 81;
             bool isForward = direction == SINTER_CONV_FORWARD;
@@ -293,18 +304,8 @@ TEST_CASE("16-bit convolutions: 1x1 input gradients of odd channels",
                                    {6, 10},
                                    {9, 9},
                                    {15, 16}}) {
-        sinter_conv p{};
-        p.direction = SINTER_CONV_INPUT_GRAD;
-        p.layout = SINTER_CHANNELS_LAST;
-        p.spatialRank = 2;
-        p.batch = 2;
-        p.channels = 32;
-        p.filters = filters;
-        p.groups = 1;
-        p.inputDims[0] = p.outputDims[0] = rows;
-        p.inputDims[1] = p.outputDims[1] = columns;
-        for (int d = 0; d < 2; ++d)
-          p.kernel[d] = p.strides[d] = p.dilations[d] = 1;
+        sinter_conv p = sameSizeConv(SINTER_CONV_INPUT_GRAD, 2, 32, filters,
+                                     {rows, columns}, 1);
         sinter_conv wide = p;
         p.dtype = in;
         p.outDtype = out;
@@ -323,18 +324,9 @@ TEST_CASE("16-bit convolutions: groups and each post-op", "[narrow]") {
   for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
     for (int64_t groups : {int64_t(1), int64_t(4), channels})
       for (uint32_t kind : commonPostOps) {
-        sinter_conv p{};
-        p.direction = SINTER_CONV_FORWARD;
-        p.layout = SINTER_CHANNELS_LAST;
-        p.spatialRank = 2;
-        p.batch = 1;
-        p.channels = p.filters = channels;
+        sinter_conv p = sameSizeConv(SINTER_CONV_FORWARD, 1, channels, channels,
+                                     {14, 14}, 3);
         p.groups = groups;
-        for (int d = 0; d < 2; ++d) {
-          p.inputDims[d] = p.outputDims[d] = 14;
-          p.kernel[d] = 3;
-          p.strides[d] = p.dilations[d] = p.padsLow[d] = p.padsHigh[d] = 1;
-        }
         std::vector<Operand> operands{
             {someValues(points * channels, 1), true},
             {someValues(channels * (channels / groups) * 9, 2), true}};

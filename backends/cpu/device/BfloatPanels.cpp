@@ -235,6 +235,15 @@ void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
   });
 }
 
+template <int halves>
+void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
+                    int64_t sumStride, PanelFetch &fetch) {
+  if (rows.hasOffsets)
+    multiplyByDots<halves, true>(rows, panel, sums, sumStride, fetch);
+  else
+    multiplyByDots<halves, false>(rows, panel, sums, sumStride, fetch);
+}
+
 } // namespace
 
 void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
@@ -243,12 +252,9 @@ void sinter::cpu::multiplyBfloats(rt::Bf16Unit unit, TileRegisters &tiles,
                                   int64_t sumStride, PanelFetch &fetch,
                                   StepWork &work) {
   if (unit == rt::Bf16Unit::Dot) {
-    const auto multiply = columns > tileColumns ? rows.hasOffsets
-                                                      ? multiplyByDots<2, true>
-                                                      : multiplyByDots<2, false>
-                          : rows.hasOffsets ? multiplyByDots<1, true>
-                                                : multiplyByDots<1, false>;
-    return multiply(rows, panel, sums, sumStride, fetch);
+    if (columns > tileColumns)
+      return multiplyByDots<2>(rows, panel, sums, sumStride, fetch);
+    return multiplyByDots<1>(rows, panel, sums, sumStride, fetch);
   }
   tiles.configure(rows.count, 2 * rows.step);
   if (rows.count > tileRows)

@@ -45,9 +45,9 @@ struct MatmulShape {
   static MatmulShape simplify(const sinter_matmul &params);
   /// Becomes C^T = B^T * A^T.
   void transpose();
-  /// Makes one product of a batch with one B whose rows of C, in some order,
-  /// are one stride apart. Returns where the rows of A are; nothing changes and
-  /// they are one group if there is no such batch.
+  /// If all products of a batch have the same B, and the rows of their results
+  /// are one stride apart in some order, joins them into one product. Otherwise
+  /// changes nothing. Returns the groups of rows of A, one if nothing changed.
   RowGroups joinBatch();
 
   int64_t batchCount() const;

@@ -51,8 +51,8 @@ struct PlaneDim {
 /// elements.
 struct WindowPlan {
   /// A column of the copy has `channels` channels, a part `depth` elements. It
-  /// is a line of the window if `joinsColumns`. `takesOffsets`: the unit reads
-  /// rows that are not one stride apart, so points between lines are no rows.
+  /// is a line of the window if `joinsColumns`. `takesOffsets`: the unit can
+  /// read rows at any offset, so the points between lines need not be computed.
   WindowPlan(const ConvShape &shape, int64_t channels, bool joinsColumns,
              int64_t depth, bool takesOffsets);
 
