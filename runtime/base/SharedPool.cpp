@@ -30,7 +30,7 @@ __asm__(R"(
   .balign 4
   .long 7
   .long 8
-  .long 1
+  .long 2
   .asciz "Sinter"
   .balign 4
   .quad sinterPoolSlot - .
@@ -39,7 +39,7 @@ __asm__(R"(
 
 namespace {
 
-constexpr uint32_t poolLayoutVersion = 1;
+constexpr uint32_t poolLayoutVersion = 2;
 constexpr char noteName[] = "Sinter";
 
 struct FoundSlot {

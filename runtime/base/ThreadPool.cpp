@@ -173,13 +173,15 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
   grain = std::max<int64_t>(grain, 1);
   // Eight pieces a thread: small enough to even out a slow worker, few enough
   // that claiming costs nothing.
-  chunk_ = std::max(grain, numTiles / (int64_t(threads) * 8));
-  int64_t chunks = (numTiles - 1) / chunk_ + 1;
-  threads = static_cast<int>(std::min<int64_t>(threads, chunks));
+  pieceTiles_ = std::max(grain, numTiles / (int64_t(threads) * 8));
+  numPieces_ = (numTiles - 1) / pieceTiles_ + 1;
+  threads = static_cast<int>(std::min<int64_t>(threads, numPieces_));
+  numThreads_ = threads;
   invoke_ = invoke;
   context_ = context;
   numTiles_ = numTiles;
-  nextTile_.store(0, std::memory_order_relaxed);
+  for (int i = 0; i < threads; ++i)
+    shares_[static_cast<size_t>(i)].claimed.store(0, std::memory_order_relaxed);
   uint64_t epoch = epochOf(state_.load(std::memory_order_relaxed)) + 1;
   // seq_cst with the parked count: either a worker that is about to park sees
   // this, or we see that it is parked.
@@ -200,12 +202,21 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
 
 void ThreadPool::work(int worker) {
   currentWorker = worker;
-  const int64_t numTiles = numTiles_, chunk = chunk_;
-  while (true) {
-    int64_t begin = nextTile_.fetch_add(chunk, std::memory_order_relaxed);
-    if (begin >= numTiles)
-      break;
-    invoke_(context_, worker, begin, std::min(begin + chunk, numTiles));
+  const int64_t numTiles = numTiles_, pieceTiles = pieceTiles_,
+                numPieces = numPieces_;
+  const int threads = numThreads_;
+  for (int i = 0; i < threads; ++i) {
+    const int owner = (worker + i) % threads;
+    const int64_t first = owner * numPieces / threads,
+                  count = (owner + 1) * numPieces / threads - first;
+    std::atomic<int64_t> &claimed = shares_[static_cast<size_t>(owner)].claimed;
+    while (claimed.load(std::memory_order_relaxed) < count) {
+      const int64_t piece = claimed.fetch_add(1, std::memory_order_relaxed);
+      if (piece >= count)
+        break;
+      const int64_t begin = (first + piece) * pieceTiles;
+      invoke_(context_, worker, begin, std::min(begin + pieceTiles, numTiles));
+    }
   }
   currentWorker = -1;
 }

@@ -3,8 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Persistent workers that spin briefly and then park. A call publishes a range
-// of independent tiles; the caller and the workers claim pieces of it from one
-// atomic counter, so a descheduled worker delays only the piece it holds. The
+// of independent tiles. Each thread has a share of it, one stretch, from which
+// it claims piece after piece: what follows in memory is read by the same
+// thread. Then it claims pieces of the others, so a descheduled worker delays
+// only the piece it holds (affinity scheduling: Markatos and LeBlanc, Using
+// Processor Affinity in Loop Scheduling on Shared-Memory Multiprocessors). The
 // caller never waits for a worker that has not started. What must stay true:
 // the hot path (parallelFor) allocates nothing, takes no lock and throws
 // nothing.
@@ -15,6 +18,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -90,13 +94,20 @@ private:
   /// entered and not left. A single word, so that a late worker can never enter
   /// a call that it did not see.
   alignas(64) std::atomic<uint64_t> state_{0};
-  alignas(64) std::atomic<int64_t> nextTile_{0};
 
   /// The call in progress; written only while nobody is inside.
   alignas(64) Invoke invoke_ = nullptr;
   void *context_ = nullptr;
   int64_t numTiles_ = 0;
-  int64_t chunk_ = 1;
+  int64_t pieceTiles_ = 1;
+  int64_t numPieces_ = 0;
+  int numThreads_ = 1; // that have shares
+  /// The pieces of a thread's share that have been claimed, and more once all
+  /// have been.
+  struct alignas(64) Share {
+    std::atomic<int64_t> claimed{0};
+  };
+  std::array<Share, maxThreads> shares_;
 
   /// Parking: a futex word for the workers and one for the caller.
   alignas(64) std::atomic<uint32_t> workerSignal_{0};

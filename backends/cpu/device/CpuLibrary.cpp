@@ -69,6 +69,7 @@ private:
     try {
       context_.reserve(means.threads);
       context_.workspaceBytes = means.workspaceBytes;
+      context_.threads = means.threads;
       return prepare();
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +

@@ -6,7 +6,8 @@
 // High-Performance Matrix Multiplication): a chunk of rows of A, a stretch of
 // the depth for which it stays in the cache of level 2, a panel of B, tiles of
 // rows. Tasks are panels of a chunk for the whole depth, so that threads wait
-// for each other once. A constant B is packed at load. Else a panel is packed
+// for each other once. What a thread most likely multiplies next of B is
+// fetched meanwhile. A constant B is packed at load. Else a panel is packed
 // just before it is used, and meets all rows of the chunk: B as a whole is
 // never copied. For AVX2, a panel is packed as parts of 16 columns, each of
 // which stays in the cache of level 1, and A as tiles. Otherwise A is copied
@@ -48,8 +49,8 @@ int64_t chunkElements(FloatUnit unit, uint64_t workspaceBytes) {
 }
 /// Up to so many rows read a row-major B in place: it is not worth a copy.
 constexpr int64_t fewRows = 28;
-/// The fewest operations that are worth another thread.
-constexpr double grainFlops = 4e6;
+/// The fewest operations that are worth another thread: 4 us.
+constexpr double grainFlops = 1e6;
 /// The fewest panels that are worth copying a chunk of A, and interleaving its
 /// rows; and the fewest that a task with interleaved rows has, if there are so
 /// many.
@@ -57,6 +58,15 @@ constexpr int64_t panelsOfCopy = 8, panelsOfTiles = 2, panelsOfTask = 4;
 /// Threads get so many tasks each, so that one that is slow does fewer of them,
 /// if chunks have at least so many rows.
 constexpr int64_t tasksOfThread = 4, leastChunkRows = 48;
+
+/// The number of panels of `columns` columns: as few as possible, but as many
+/// for each thread, unless they become narrow.
+int64_t panelCount(int64_t columns, int threads) {
+  constexpr int64_t narrow = maxPanelColumns / 2;
+  const int64_t least = ceilDiv(columns, maxPanelColumns),
+                even = ceilDiv(least, threads) * threads;
+  return columns / even >= narrow ? even : least;
+}
 
 class FloatProductCall : public LibraryCall {
 public:
@@ -74,7 +84,7 @@ public:
                 ceilDiv(shape.m, chunkRows(context.workspaceBytes,
                                            constantB != nullptr)),
                 1),
-        panels_(shape.n, ceilDiv(shape.n, maxPanelColumns), lineColumns),
+        panels_(shape.n, panelCount(shape.n, context.threads), lineColumns),
         interleavesA_(source_ || (floatUnit() == FloatUnit::Fma8 &&
                                   panels_.count() >= panelsOfTiles)),
         copiesA_(interleavesA_ || groups.size < shape.m ||
@@ -110,13 +120,15 @@ public:
                                   : copiesA_    ? panelsOfCopy
                                                 : int64_t(1));
     const Partition chunks = chunksFor(context.threads, panels);
-    const double flops =
-        2.0 * static_cast<double>(chunks.largest() * panels_.largest()) *
-        static_cast<double>(shape_.k);
-    const int64_t grain =
-        std::max(panels, static_cast<int64_t>(grainFlops / flops));
-    context.parallelFor(shape_.batchCount() * chunks.count() * panels_.count(),
-                        grain, [&](int worker, int64_t begin, int64_t end) {
+    const int64_t tasks =
+        shape_.batchCount() * chunks.count() * panels_.count();
+    const double flops = 2.0 *
+                         static_cast<double>(shape_.batchCount() * shape_.m) *
+                         static_cast<double>(shape_.n * shape_.k);
+    const auto pieces =
+        std::max<int64_t>(1, static_cast<int64_t>(flops / grainFlops));
+    context.parallelFor(tasks, std::max(panels, ceilDiv(tasks, pieces)),
+                        [&](int worker, int64_t begin, int64_t end) {
                           runTasks(buffers, chunks, begin, end,
                                    scratch_.perWorker +
                                        static_cast<uint64_t>(worker) *
@@ -190,8 +202,7 @@ private:
     int64_t stretch; // of the depth
     const float *a;  // at its first row and k
     int64_t aStride;
-    const float *b; // at its first k
-    bool isRead;    // A is in the cache
+    bool isRead; // A is in the cache
     /// Of tiles of gathered rows that are shared, and of all others.
     std::array<GatheredColumns, RowSource::mostGroups> shared;
     size_t numShared;
@@ -274,10 +285,15 @@ private:
   static Columns packed(const float *panel, int64_t columns) {
     return {panel, wholeLines(columns), 1};
   }
-  Columns columnsOf(const Chunk &chunk, int64_t panel) const {
-    return constantB_ ? packed(constantPanel(chunk.batch, chunk.stretch, panel),
-                               panels_.size(panel))
-                      : inMemory(chunk.b, panel);
+  Columns columnsOf(void *const *buffers, int64_t batch, int64_t stretch,
+                    int64_t panel) const {
+    if (constantB_)
+      return packed(constantPanel(batch, stretch, panel), panels_.size(panel));
+    const auto *b =
+        static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]);
+    return inMemory(b + shape_.batchOffset(shape_.b, batch) +
+                        depths_.begin(stretch) * shape_.b.row,
+                    panel);
   }
 
   /// The scratch of a worker: a panel, and a chunk of A.
@@ -306,7 +322,8 @@ private:
             startChunk(buffers, stretch, chunks, number,
                        reinterpret_cast<float *>(scratch + copyOffset()));
         for (int64_t panel = first; panel < last; ++panel)
-          runPanel(buffers, chunk, panel, /*hasNext=*/panel + 1 < last,
+          runPanel(buffers, chunk, panel,
+                   fetchAfter(buffers, chunk, panel, first, last),
                    reinterpret_cast<float *>(scratch));
       }
       begin += last - first;
@@ -322,8 +339,6 @@ private:
                    const Partition &chunks, int64_t number, float *copy) const {
     const auto *a =
         static_cast<const float *>(buffers[shape_.transposed ? 1 : 0]);
-    const auto *b =
-        static_cast<const float *>(buffers[shape_.transposed ? 0 : 1]);
     const int64_t k = depths_.begin(stretch), depth = depths_.size(stretch);
     Chunk chunk;
     chunk.batch = number / chunks.count();
@@ -334,7 +349,6 @@ private:
               offsetOfRow(chunk.row) + k * shape_.a.col;
     chunk.aStride = shape_.a.row;
     chunk.isRead = copiesA_;
-    chunk.b = b + shape_.batchOffset(shape_.b, chunk.batch) + k * shape_.b.row;
     if (!copiesA_)
       return chunk;
     if (source_) {
@@ -366,26 +380,39 @@ private:
     return chunk;
   }
 
-  void runPanel(void *const *buffers, Chunk &chunk, int64_t panel, bool hasNext,
-                float *copy) const {
+  /// Fetches what is multiplied after panel `panel` of a task of panels
+  /// [first, last). The thread's next task most likely begins where this one
+  /// ends.
+  PanelFetch fetchAfter(void *const *buffers, const Chunk &chunk, int64_t panel,
+                        int64_t first, int64_t last) const {
+    int64_t stretch = chunk.stretch, next = panel + 1;
+    if (next == last) {
+      const bool isLastStretch = stretch + 1 == depths_.count();
+      stretch = isLastStretch ? 0 : stretch + 1;
+      next = isLastStretch ? last : first;
+    }
+    if (next == panels_.count())
+      return {};
+    const Columns columns = columnsOf(buffers, chunk.batch, stretch, next);
+    const Partition parts = partsOf(panels_.size(panel));
+    return {piecesOf(reinterpret_cast<const uint8_t *>(columns.data),
+                     depths_.size(stretch), columns.rowStride,
+                     panels_.size(next), columns.colStride, sizeof(float)),
+            parts.count() * tilesOf(chunk.rows, parts.largest()).count() *
+                fetchSteps(floatUnit(), depths_.size(chunk.stretch))};
+  }
+
+  /// `fetch`: for what follows.
+  void runPanel(void *const *buffers, Chunk &chunk, int64_t panel,
+                PanelFetch fetch, float *copy) const {
     const int64_t depth = depths_.size(chunk.stretch),
                   columns = panels_.size(panel);
-    Columns from = columnsOf(chunk, panel);
+    Columns from = columnsOf(buffers, chunk.batch, chunk.stretch, panel);
     if (copiesB_) {
       packPanel(from, depth, columns, copy);
       from = packed(copy, columns);
     }
     const Partition parts = partsOf(columns);
-    PanelFetch fetch;
-    if (hasNext) {
-      const Columns next = columnsOf(chunk, panel + 1);
-      fetch = PanelFetch(
-          piecesOf(reinterpret_cast<const uint8_t *>(next.data), depth,
-                   next.rowStride, panels_.size(panel + 1), next.colStride,
-                   sizeof(float)),
-          parts.count() * tilesOf(chunk.rows, parts.largest()).count() *
-              fetchSteps(floatUnit(), depth));
-    }
     for (int64_t i = 0; i < parts.count(); ++i) {
       const int64_t first = parts.begin(i), size = parts.size(i);
       runPart(buffers, chunk,

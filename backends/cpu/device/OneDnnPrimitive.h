@@ -46,6 +46,8 @@ struct OneDnnContext {
   PackedStore packed;
   /// The scratch that the call being prepared may use (CallMeans).
   uint64_t workspaceBytes = 0;
+  /// The most threads that will run it.
+  int threads = 1;
 
   /// Makes streams for `threads` workers; throws dnnl::error.
   void reserve(int threads);
