@@ -236,6 +236,86 @@ TEST_CASE("conv: points whose windows overlap", "[conv]") {
     }
 }
 
+TEST_CASE("conv: few points and a large filter", "[conv]") {
+  const auto checkAll = [](sinter_conv p, bool isTapByTap) {
+    p.layout = SINTER_CHANNELS_LAST;
+    const std::string text = check(p, {.constantFilter = true});
+    CAPTURE(text);
+    CHECK((text.find("tap by tap") != std::string::npos) ==
+          (isTapByTap && cpu::floatUnit() == cpu::FloatUnit::Fma16));
+    addPostOp(p, SINTER_POST_BIAS);
+    addPostOp(p, SINTER_POST_ADD);
+    addPostOp(p, SINTER_POST_HARD_SWISH);
+    check(p, {.constantFilter = true});
+    check(p, {.constantFilter = true, .addResult = true});
+  };
+  const Dim same{7, 3, 1, 1, 1};
+  SECTION("windows") {
+    for (Dim y : {same, Dim{14, 3, 2, 1, 1}, Dim{3, 5, 1, 2, 2},
+                  Dim{9, 3, 1, 2, 2, 2}, Dim{8, 2}, Dim{13, 4, 2, 0, 3}})
+      for (Dim x : {same, Dim{14, 3, 2, 1, 1}, Dim{8, 3, 1, 0, 1}, Dim{5, 2},
+                    Dim{17, 5, 3, 2, 1}}) {
+        CAPTURE(y.in, y.kernel, x.in, x.kernel);
+        checkAll(makeConv(1, 256, 512, 1, {y, x}), true);
+      }
+  }
+  SECTION("channels, filters, images") {
+    for (auto [channels, filters] :
+         {std::pair{512, 512}, {67, 1001}, {1000, 72}, {385, 200}})
+      checkAll(makeConv(1, channels, filters, 1, {same, same}), true);
+    const Dim small{4, 3, 1, 1, 1};
+    for (int64_t images : {2, 3, 4})
+      checkAll(makeConv(images, 256, 256, 1, {small, small}), true);
+  }
+  SECTION("others") {
+    // No tap is in the image for all points; few products; many points.
+    checkAll(makeConv(1, 256, 256, 1, {{1, 3, 1, 3, 3}, same}), false);
+    checkAll(makeConv(1, 64, 64, 1, {same, same}), false);
+    checkAll(makeConv(2, 256, 256, 1, {same, same}), false);
+  }
+}
+
+TEST_CASE("conv: pointwise with strides", "[conv]") {
+  for (Dim y : {Dim{14, 1, 2}, Dim{15, 1, 2}, Dim{15, 1, 3}, Dim{5, 1}})
+    for (Dim x : {Dim{14, 1, 2}, Dim{11, 1, 3}, Dim{6, 1}})
+      for (auto [images, channels, filters] :
+           {std::tuple{1, 100, 96}, {3, 400, 80}, {1, 32, 64}}) {
+        CAPTURE(y.in, y.stride, x.in, x.stride, images, channels);
+        sinter_conv p = makeConv(images, channels, filters, 1, {y, x});
+        p.layout = SINTER_CHANNELS_LAST;
+        const std::string text = check(p, {.constantFilter = true});
+        if (cpu::floatUnit() == cpu::FloatUnit::Fma16 && filters > 64 &&
+            (images == 1 || y.in % y.stride == 0))
+          CHECK(text.find("pointwise conv as product") != std::string::npos);
+        addPostOp(p, SINTER_POST_BIAS);
+        addPostOp(p, SINTER_POST_ADD);
+        addPostOp(p, SINTER_POST_RELU);
+        check(p, {.constantFilter = true});
+        check(p, {.addResult = true});
+        p.direction = SINTER_CONV_INPUT_GRAD;
+        p.numPostOps = 0;
+        check(p, {.constantFilter = true});
+      }
+}
+
+TEST_CASE("conv: pointwise of few points", "[conv]") {
+  for (auto layout : {SINTER_CHANNELS_LAST, SINTER_CHANNELS_FIRST})
+    for (auto [images, points] : {std::pair{1, 1}, {1, 4}, {3, 1}, {2, 2}}) {
+      CAPTURE(images, points);
+      sinter_conv p = makeConv(images, 150, 70, 1, {{1, 1}, {points, 1}});
+      p.layout = layout;
+      check(p);
+      addPostOp(p, SINTER_POST_BIAS);
+      addPostOp(p, SINTER_POST_SWISH);
+      const std::string text = check(p, {.constantFilter = true});
+      if (cpu::floatUnit() != cpu::FloatUnit::None &&
+          layout == SINTER_CHANNELS_LAST)
+        CHECK(text.find("pointwise conv as product of") != std::string::npos);
+      addPostOp(p, SINTER_POST_ADD);
+      check(p, {.constantFilter = true, .addResult = true});
+    }
+}
+
 TEST_CASE("conv: Winograd's algorithms", "[conv]") {
   const Options fast{.constantFilter = true, .way = SINTER_BY_FAST_LIBRARY};
   const auto isFast = [](const std::string &text, const char *tile) {

@@ -102,6 +102,29 @@ TEST_CASE("window regions: few points stay together", "[regions]") {
   REQUIRE(windowRegions(shape, false).size() == 1);
 }
 
+TEST_CASE("window regions: outputs of a tap", "[regions]") {
+  for (int64_t in : {1, 4, 9})
+    for (int64_t kernel : {1, 2, 5})
+      for (int64_t stride : {1, 2, 3})
+        for (int64_t dilation : {1, 2, 4})
+          for (int64_t low : {0, 1, 7}) {
+            const int64_t high = kernel * dilation;
+            const ConvShape shape = shapeOf({{in, 3},
+                                             {kernel, 1},
+                                             {stride, 1},
+                                             {dilation, 1},
+                                             {low, 0},
+                                             {high, 0}});
+            const ConvDim &dim = shape.dims[0];
+            for (int64_t tap = 0; tap < kernel; ++tap) {
+              const OutputRange range = outputsInImage(dim, tap);
+              for (int64_t output = 0; output < dim.out; ++output)
+                REQUIRE(isInImage(dim, output, tap) ==
+                        (range.begin <= output && output < range.end));
+            }
+          }
+}
+
 TEST_CASE("window regions: windows in the padding alone", "[regions]") {
   const ConvShape shape =
       shapeOf({{4, 40}, {2, 3}, {1, 1}, {1, 1}, {5, 1}, {5, 1}});

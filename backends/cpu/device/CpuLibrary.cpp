@@ -170,6 +170,9 @@ private:
     LibraryCallResult window = prepareFloatWindow(context, command, constants);
     if (!window.ok() || *window)
       return window;
+    LibraryCallResult taps = prepareFloatTaps(context, command, constants);
+    if (!taps.ok() || *taps)
+      return taps;
     return prepareOneDnnConv(context, command, constants);
   }
 

@@ -68,11 +68,12 @@ LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
 
-/// Whether a CONV is forward or an input gradient and has a kernel and strides
-/// of 1 and no groups: then it is a product.
+/// Whether a CONV is forward or an input gradient and has a kernel of 1 and no
+/// groups, pads or strides: then it is a product. With strides, it is if lines
+/// of points are copied fast.
 bool isPointwiseProduct(const sinter_conv &params);
-/// Such a CONV in fp32 as a product, without copies. Null if oneDNN's
-/// convolution is faster; with channels first it never is.
+/// Such a CONV in fp32 as a product. Null if oneDNN's convolution is faster;
+/// with channels first it never is.
 LibraryCallResult preparePointwise(OneDnnContext &context,
                                    const sinter_command &command,
                                    const uint8_t *constants);
@@ -149,8 +150,14 @@ LibraryCallResult prepareFloatWindow(OneDnnContext &context,
                                      const sinter_command &command,
                                      const uint8_t *constants);
 
-/// The same for windows of 3x3 by Winograd's algorithms, which round otherwise;
-/// null for others, and where direct sums are as fast.
+/// The same by AVX-512, for convolutions of few points whose time is that of
+/// reading the filter; null for others.
+LibraryCallResult prepareFloatTaps(OneDnnContext &context,
+                                   const sinter_command &command,
+                                   const uint8_t *constants);
+
+/// CONV of fp32 for windows of 3x3 by Winograd's algorithms, which round
+/// otherwise; null for others, and where direct sums are as fast.
 LibraryCallResult prepareWinogradConv(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);

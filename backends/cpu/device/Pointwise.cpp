@@ -5,7 +5,8 @@
 // A pointwise convolution with channels last is a product of the points of all
 // images with the filter. With channels first, that of one image is filter x
 // image, a product of two plain matrices: computing it as such is three times
-// faster than copying the activations to channels last and back.
+// faster than copying the activations to channels last and back. With a stride,
+// it is a product of some points of some lines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,11 @@ using namespace sinter::rt;
 
 namespace {
 
+bool hasStrides(const sinter_conv &params) {
+  return std::any_of(params.strides, params.strides + params.spatialRank,
+                     [](int64_t stride) { return stride != 1; });
+}
+
 int64_t pointsOf(const sinter_conv &params) {
   int64_t points = 1;
   for (uint32_t i = 0; i < params.spatialRank; ++i)
@@ -29,8 +35,30 @@ int64_t pointsOf(const sinter_conv &params) {
   return points;
 }
 
+/// The product of a convolution with strides: its batch are the lines of the
+/// result. Those of all images must be one stride apart.
+sinter_matmul ofStridedLines(const sinter_conv &conv) {
+  const int64_t lines = (conv.inputDims[0] - 1) / conv.strides[0] + 1,
+                points = (conv.inputDims[1] - 1) / conv.strides[1] + 1;
+  sinter_matmul product{};
+  product.dtype = product.outDtype = conv.dtype;
+  product.m = points;
+  product.k = product.bStrideN = conv.channels;
+  product.n = product.cStrideM = conv.filters;
+  product.aStrideM = conv.strides[1] * conv.channels;
+  product.aStrideK = product.bStrideK = product.cStrideN = 1;
+  product.batchRank = 1;
+  product.batch[0] = conv.batch * lines;
+  product.aBatchStrides[0] =
+      conv.strides[0] * conv.inputDims[1] * conv.channels;
+  product.cBatchStrides[0] = points * conv.filters;
+  return product;
+}
+
 /// Rows are points and columns are channels of the result.
 sinter_matmul asMatmul(const sinter_conv &conv) {
+  if (hasStrides(conv))
+    return ofStridedLines(conv);
   bool forward = conv.direction == SINTER_CONV_FORWARD;
   int64_t points = pointsOf(conv);
   sinter_matmul product{};
@@ -65,6 +93,9 @@ public:
 
   /// Null if oneDNN's convolution is faster.
   LibraryCallResult prepare(OneDnnContext &context, const uint8_t *constants) {
+    LibraryCallResult rows = prepareRowProduct(context, command_, constants);
+    if (!rows.ok() || *rows)
+      return rows;
     if (!channelsLast_)
       return prepareFloatMatmul(context, command_, constants);
     // Functions such as swish take a second pass over a tile, which costs more
@@ -92,10 +123,19 @@ bool sinter::cpu::isPointwiseProduct(const sinter_conv &params) {
   if (params.direction == SINTER_CONV_FILTER_GRAD || params.groups != 1)
     return false;
   for (uint32_t i = 0; i < params.spatialRank; ++i)
-    if (params.kernel[i] != 1 || params.strides[i] != 1 ||
-        params.padsLow[i] != 0 || params.padsHigh[i] != 0)
+    if (params.kernel[i] != 1 || params.padsLow[i] != 0 ||
+        params.padsHigh[i] != 0)
       return false;
-  return true;
+  if (!hasStrides(params))
+    return true;
+  // Few filters are not worth the copy of the points. With AVX2, FloatWindow
+  // gathers them.
+  return params.direction == SINTER_CONV_FORWARD && params.spatialRank == 2 &&
+         params.layout == SINTER_CHANNELS_LAST &&
+         params.filters > maxPanelColumns && floatUnit() == FloatUnit::Fma16 &&
+         params.batch > 0 && params.inputDims[0] > 0 &&
+         params.inputDims[1] > 0 &&
+         (params.batch == 1 || params.inputDims[0] % params.strides[0] == 0);
 }
 
 LibraryCallResult sinter::cpu::preparePointwise(OneDnnContext &context,

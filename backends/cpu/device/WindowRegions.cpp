@@ -57,6 +57,16 @@ double costOf(const WindowRegion &region) {
 
 } // namespace
 
+OutputRange sinter::cpu::outputsInImage(const ConvDim &dim, int64_t tap) {
+  // The tap of output 0 is at this coordinate of the image.
+  const int64_t first = tap * dim.dilation - dim.padLow;
+  auto outputsBefore = [&](int64_t end) { // the image's coordinate `end`
+    return first < end ? std::min(ceilDiv(end - first, dim.stride), dim.out)
+                       : 0;
+  };
+  return {outputsBefore(0), outputsBefore(dim.in)};
+}
+
 WindowRegion sinter::cpu::wholeRegion(const ConvShape &shape) {
   const ConvDim &y = shape.dims[0], &x = shape.dims[1];
   return {0, y.out, 0, x.out, allTaps(y), allTaps(x)};

@@ -20,6 +20,15 @@ struct TapRange {
   bool operator==(const TapRange &) const = default;
 };
 
+/// Outputs of one dimension: [begin, end).
+struct OutputRange {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+  bool operator==(const OutputRange &) const = default;
+};
+/// Those that have point `tap` of their windows in the image.
+OutputRange outputsInImage(const ConvDim &dim, int64_t tap);
+
 /// Points of the result whose windows have the same points in the image. The
 /// others are padding: their products are 0 and need not be computed.
 struct WindowRegion {
