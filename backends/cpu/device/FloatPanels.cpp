@@ -8,6 +8,7 @@
 
 #include "backends/cpu/device/Lanes8.h"
 #include "backends/cpu/device/OneDnnShim.h"
+#include "backends/cpu/device/PostOps.h"
 
 #include <algorithm>
 #include <array>
@@ -33,7 +34,8 @@ FloatUnit sinter::cpu::floatUnit() {
 bool sinter::cpu::isTilePostOp(uint32_t kind) {
   return kind == SINTER_POST_BIAS || kind == SINTER_POST_ADD ||
          kind == SINTER_POST_RELU || kind == SINTER_POST_CLIP ||
-         kind == SINTER_POST_SCALE || kind == SINTER_POST_HARD_SWISH;
+         kind == SINTER_POST_SCALE || kind == SINTER_POST_HARD_SWISH ||
+         isLongFunction(kind);
 }
 
 const char *sinter::cpu::nameOf(FloatUnit unit) {
@@ -157,7 +159,19 @@ applyPostOp(const TilePostOp &step, uint64_t mask, __m512 (&sum)[rows][lines]) {
           x, _mm512_mask_mov_ps(high, _mm512_cmp_ps_mask(high, one, _CMP_GT_OQ),
                                 one));
     });
+  default:
+    break;
   }
+  // In memory, one function serves all shapes of tiles.
+  alignas(64) float elements[rows * lines * lineColumns];
+  forEach([&](__m512 x, int row, int i) __attribute__((target("avx512f"))) {
+    _mm512_store_ps(elements + (row * lines + i) * lineColumns, x);
+    return x;
+  });
+  applyLongFunction(step.op.kind, elements, rows * lines * lineColumns);
+  forEach([&](__m512, int row, int i) __attribute__((target("avx512f"))) {
+    return _mm512_load_ps(elements + (row * lines + i) * lineColumns);
+  });
 }
 
 /// Tiles of at most `lines` lines.
@@ -300,7 +314,20 @@ applyPostOp(const TilePostOp &step, const Columns8 &columns,
       return _mm256_mul_ps(
           x, select(high, one, _mm256_cmp_ps(high, one, _CMP_GT_OQ)));
     });
+  default:
+    break;
   }
+  alignas(32) float elements[rows * halves * 8];
+  forEach([&](__m256 x, int row, int half)
+              __attribute__((target("avx2,fma"), always_inline)) {
+                _mm256_store_ps(elements + (row * halves + half) * 8, x);
+                return x;
+              });
+  applyLongFunction(step.op.kind, elements, rows * halves * 8);
+  forEach([&](__m256, int row, int half)
+              __attribute__((target("avx2,fma"), always_inline)) {
+                return _mm256_load_ps(elements + (row * halves + half) * 8);
+              });
 }
 
 /// The columns of A in order, all rows of each; `stride` is between columns.

@@ -87,8 +87,15 @@ Status ConvCall::choosePostOps() {
         SINTER_UNSUPPORTED,
         "a convolution without products, or an input gradient with negative "
         "pads, cannot add to its own result"};
+  // The library's long functions take twice the time of ours.
+  const auto firstLong =
+      static_cast<size_t>(std::find_if(postOps_.begin(), postOps_.end(),
+                                       [](const sinter_post_op &op) {
+                                         return isLongFunction(op.kind);
+                                       }) -
+                          postOps_.begin());
   if (!inputGrad_ && !sharesMemory)
-    fused_ = std::min(fusablePostOps(postOps_), firstAdd);
+    fused_ = std::min({fusablePostOps(postOps_), firstAdd, firstLong});
   // Only the library can add in place to what the result's memory holds. Else
   // the result is computed in scratch, so that operands in the same memory are
   // intact when they are read.

@@ -98,15 +98,6 @@ public:
       return rows;
     if (!channelsLast_)
       return prepareFloatMatmul(context, command_, constants);
-    // Functions such as swish take a second pass over a tile, which costs more
-    // than a shallow product gains.
-    constexpr int64_t deep = 192;
-    const std::span ops(params_.postOps, params_.numPostOps);
-    if (params_.k < deep &&
-        !std::all_of(
-            ops.begin(), ops.end(),
-            [](const sinter_post_op &op) { return isTilePostOp(op.kind); }))
-      return std::unique_ptr<LibraryCall>();
     return prepareFloatProduct(context, command_, constants);
   }
   std::string description() const override {

@@ -32,6 +32,12 @@ struct PostOpOperand {
 /// reach them.
 bool hasPostOp(uint32_t kind);
 
+/// Whether the post-op is a function of many operations, each of which waits
+/// for the one before.
+bool isLongFunction(uint32_t kind);
+/// Applies such a function to `count` elements.
+void applyLongFunction(uint32_t kind, float *data, int64_t count);
+
 /// Applies `ops` in order to every element. operands[i] belongs to ops[i]; only
 /// BIAS and ADD use it.
 void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
