@@ -30,6 +30,25 @@ const Program kMoves[] = {
      "tensor<2x7x5xT>"},
     {"%r = sinter.transpose %x perm [1, 0] : (tensor<7x5xT>) -> tensor<5x7xT>",
      "tensor<5x7xT>"},
+    // Rows of 2, 3 and 4 elements are stored together.
+    {"%s = sinter.reshape %x : tensor<7x5xT> -> tensor<35xT> "
+     "%u = sinter.slice %s starts [1] limits [35] strides [1] : "
+     "(tensor<35xT>) -> tensor<34xT> "
+     "%v = sinter.reshape %u : tensor<34xT> -> tensor<2x17xT> "
+     "%r = sinter.transpose %v perm [1, 0] : (tensor<2x17xT>) -> "
+     "tensor<17x2xT>",
+     "tensor<17x2xT>"},
+    {"%s = sinter.slice %x starts [0, 0] limits [6, 5] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<6x5xT> "
+     "%v = sinter.reshape %s : tensor<6x5xT> -> tensor<3x10xT> "
+     "%r = sinter.transpose %v perm [1, 0] : (tensor<3x10xT>) -> "
+     "tensor<10x3xT>",
+     "tensor<10x3xT>"},
+    {"%s = sinter.slice %x starts [1, 0] limits [5, 5] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<4x5xT> "
+     "%r = sinter.transpose %s perm [1, 0] : (tensor<4x5xT>) -> "
+     "tensor<5x4xT>",
+     "tensor<5x4xT>"},
     {"%r = sinter.reshape %x : tensor<7x5xT> -> tensor<35xT>", "tensor<35xT>"},
     {"%r = sinter.reverse %x dims [0, 1] : tensor<7x5xT>", "tensor<7x5xT>"},
     {"%r = sinter.slice %x starts [1, 0] limits [7, 5] strides [2, 3] : "

@@ -75,7 +75,10 @@ void addReshapes(std::vector<OpCase> &cases) {
                                           {{301, 257}, {1, 0}},
                                           {{2, 3, 4, 5}, {0, 2, 1, 3}},
                                           {{2, 3, 4, 5}, {3, 1, 0, 2}},
-                                          {{33, 17}, {1, 0}}})
+                                          {{33, 17}, {1, 0}},
+                                          {{3, 50}, {1, 0}},
+                                          {{4, 37}, {1, 0}},
+                                          {{2, 2, 93}, {0, 2, 1}}})
     cases.push_back(
         {"sinter.transpose " + shapeText(shape) + " perm " + listText(perm),
          {{shape}},

@@ -327,6 +327,47 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
                                        elementAlignment(memory));
 }
 
+void ElementEmitter::storeInterleaved(ArrayRef<Value> values,
+                                      RankedTensorType type, Value pointer,
+                                      ArrayRef<Index> index) {
+  Type elementType = type.getElementType();
+  Index offset = linearOffset(type, index);
+  Type memory = storageType(elementType);
+  if (laneCount == 1) {
+    for (auto [i, value] : llvm::enumerate(values))
+      builder.create<LLVM::StoreOp>(loc, toMemory(value, elementType),
+                                    address(type, pointer, offset.plus(i)),
+                                    elementAlignment(memory));
+    return;
+  }
+  auto vectors = llvm::map_to_vector(
+      values, [&](Value value) { return toMemory(splat(value), elementType); });
+  // Pairs of vectors are joined until there is one, with the steps in order.
+  auto shuffle = [&](Value a, Value b, int64_t size, auto place) {
+    SmallVector<int32_t> mask;
+    for (int64_t i = 0; i < size; ++i)
+      mask.push_back(static_cast<int32_t>(place(i)));
+    return builder.create<LLVM::ShuffleVectorOp>(loc, a, b, mask).getResult();
+  };
+  const int64_t lanes = laneCount, steps = std::ssize(values);
+  int64_t size = lanes;
+  while (vectors.size() > 2) {
+    SmallVector<Value> joined;
+    for (size_t i = 0; i < vectors.size(); i += 2)
+      joined.push_back(shuffle(vectors[i],
+                               vectors[std::min(i + 1, vectors.size() - 1)],
+                               2 * size, [](int64_t lane) { return lane; }));
+    vectors = std::move(joined);
+    size *= 2;
+  }
+  Value all = shuffle(vectors[0], vectors[1], steps * lanes,
+                      [&](int64_t i) { return i % steps * lanes + i / steps; });
+  laneCount = 1;
+  Value at = address(type, pointer, offset);
+  laneCount = lanes;
+  builder.create<LLVM::StoreOp>(loc, all, at, alignmentOf(memory, offset));
+}
+
 void ElementEmitter::fetchAhead(RankedTensorType type, Value pointer,
                                 ArrayRef<Index> index, unsigned loop,
                                 int64_t steps) {

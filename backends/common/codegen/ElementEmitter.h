@@ -195,6 +195,13 @@ public:
   void store(mlir::Value value, mlir::RankedTensorType type,
              mlir::Value pointer, llvm::ArrayRef<Index> index);
 
+  /// Writes values[i] as the element i places behind element `index`. Lanes
+  /// write values.size() places from each other, so all values together are
+  /// contiguous.
+  void storeInterleaved(llvm::ArrayRef<mlir::Value> values,
+                        mlir::RankedTensorType type, mlir::Value pointer,
+                        llvm::ArrayRef<Index> index);
+
   /// Asks the CPU to fetch what all lanes read or write `steps` steps of `loop`
   /// later at `index` of a dense tensor of `type`; also beyond its end. Nothing
   /// if lanes are not contiguous, or if a step moves by no more than the lanes:

@@ -22,6 +22,7 @@ using codegen::Root;
 LoopNest::LoopNest(codegen::Nest &nest, int64_t lanes)
     : nest(nest), domain(nest.domain) {
   chooseLanes(lanes);
+  chooseInterleaved();
   chooseTiles();
 }
 
@@ -45,6 +46,21 @@ void LoopNest::chooseLanes(int64_t lanes) {
   laneCount = count;
 }
 
+/// A result whose innermost dimension is short, such as the channels of an
+/// image, is contiguous only together with all steps of that dimension.
+void LoopNest::chooseInterleaved() {
+  constexpr int64_t mostSteps = 4;
+  if (laneLoop == ~0u || nest.hasReduction() || nest.contraction ||
+      nest.roots.size() != 1)
+    return;
+  const Root &root = nest.roots.front();
+  const ir::Index place = codegen::linearIndex(root.type, root.write);
+  for (auto [loop, size] : llvm::enumerate(domain.sizes))
+    if (size > 1 && size <= mostSteps && place.coefficient(loop) == 1 &&
+        place.coefficient(laneLoop) == size)
+      interleavedLoop = loop;
+}
+
 int64_t LoopNest::chooseTileOperations() const {
   const int64_t sizes[] = {kTileOperations, kTileOperations / 4,
                            kTileOperations * 4};
@@ -60,8 +76,10 @@ int64_t LoopNest::chooseTileOperations() const {
 void LoopNest::chooseTiles() {
   const int64_t tileOperations = chooseTileOperations();
   int64_t cost = nest.stepCost(), reducedSteps = nest.reducedSteps();
+  if (interleavedLoop != ~0u)
+    cost *= domain.sizes[interleavedLoop];
   for (auto [loop, size] : llvm::enumerate(domain.sizes)) {
-    if (size == 1 || domain.isReduced(loop))
+    if (size == 1 || domain.isReduced(loop) || loop == interleavedLoop)
       continue;
     if (loop == laneLoop) {
       int64_t fitting = tileOperations / (cost * reducedSteps);
@@ -210,12 +228,29 @@ void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
 /// One step of the kept loops: reductions first, then results over the reduced
 /// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
+  if (interleavedLoop != ~0u)
+    return emitInterleaved(emitter);
   SmallVector<Root *> overAll, ofRow;
   for (Root &root : nest.roots)
     (nest.isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
   if (!emitReductions(emitter, overAll) && !overAll.empty())
     emitColumns(emitter, 0, overAll);
   storeAll(emitter, ofRow);
+}
+
+/// Computes all steps before the store, as storeAll() does.
+void LoopNest::emitInterleaved(ElementEmitter &emitter) {
+  const Root &root = nest.roots.front();
+  Type i64 = emitter.builder.getI64Type();
+  SmallVector<Value> values;
+  for (int64_t step = 0; step < domain.sizes[interleavedLoop]; ++step) {
+    emitter.pushFrame();
+    emitter.setLoop(interleavedLoop, emitter.constantInt(i64, step));
+    values.push_back(emitter.element(root.value, root.read));
+    emitter.popFrame();
+  }
+  emitter.setLoop(interleavedLoop, emitter.constantInt(i64, 0));
+  emitter.storeInterleaved(values, root.type, root.pointer, root.write);
 }
 
 /// Returns whether `results`, those over all loops, are stored, too: if they

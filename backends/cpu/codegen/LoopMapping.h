@@ -32,12 +32,14 @@ public:
 
 private:
   void chooseLanes(int64_t lanes);
+  void chooseInterleaved();
   int64_t chooseTileOperations() const;
   void chooseTiles();
   void emitUnit(codegen::ElementEmitter &emitter, mlir::Value unit);
   void emitRemainder(codegen::ElementEmitter &emitter, mlir::Value begin,
                      mlir::Value end, int64_t count);
   void emitRow(codegen::ElementEmitter &emitter);
+  void emitInterleaved(codegen::ElementEmitter &emitter);
   bool emitReductions(codegen::ElementEmitter &emitter,
                       llvm::ArrayRef<codegen::Root *> results);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
@@ -53,6 +55,7 @@ private:
 
   unsigned laneLoop = ~0u; // lanes run along it; ~0u: scalar code
   int64_t laneCount = 1;
+  unsigned interleavedLoop = ~0u; // stored as a whole with the lanes; ~0u: none
   int64_t laneBlock =
       1; // steps of the lane loop per unit, if it is not reduced
   llvm::SmallVector<unsigned>
