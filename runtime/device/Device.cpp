@@ -26,6 +26,7 @@ void Library::endLoading() {}
 int LibraryCall::alternatives() { return 0; }
 void LibraryCall::select(int) {}
 void LibraryCall::choose(std::span<const double>) {}
+void LibraryCall::expectRepeats() {}
 
 void *Stream::native() const { return nullptr; }
 

@@ -77,6 +77,11 @@ public:
   /// of way i, infinity if it failed; at least one did not fail.
   virtual void choose(std::span<const double> leastUs);
 
+  /// Called at load if several commands of a run share the call, as the trips
+  /// of a scan do: what it reads may still be in a cache when it runs again.
+  /// Does nothing by default.
+  virtual void expectRepeats();
+
   /// What was chosen, for plans and tests: "matmul 512x256 slices, brg:avx512".
   virtual std::string description() const = 0;
 };

@@ -191,6 +191,7 @@ Status Executor::prepareCall(const sinter_artifact &artifact, uint32_t index,
     if (mayShareCall(entry_->commands[other], command)) {
       callOf_.back() = other;
       step.call = calls_[other].get();
+      step.call->expectRepeats();
       return {};
     }
   known.push_back(index);
