@@ -227,6 +227,32 @@ TEST_CASE("Resize of newer operator sets") {
   OneNode("Resize", 18).x({4}, x).fails("exactly one of 'scales' and 'sizes'");
 }
 
+TEST_CASE("Resize by scales multiplies sizes in float32") {
+  // The float32 numbers 0.7 and 1.3 are below the decimal ones, and 0.3 is
+  // above: the exact products are 6.9999999, 12.9999995 and 3.0000001.
+  const Values x = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  OneNode("Resize", 19)
+      .x({10}, x)
+      .absent()
+      .floats({1}, {0.7f})
+      .set("nearest_mode", "floor")
+      .set("coordinate_transformation_mode", "asymmetric")
+      .gives({7}, {0, 1, 2, 4, 5, 7, 8});
+  OneNode("Resize", 19)
+      .x({10}, x)
+      .absent()
+      .floats({1}, {0.3f})
+      .gives({3}, {1, 4, 8});
+  OneNode("Resize", 10)
+      .x({10}, x)
+      .floats({1}, {1.3f})
+      .gives({13}, {0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
+  OneNode("Upsample", 9)
+      .x({10}, x)
+      .floats({1}, {1.3f})
+      .gives({13}, {0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
+}
+
 TEST_CASE("Split with num_outputs makes the last part smaller") {
   OneNode b("Split", 18);
   b.x({5}, {1, 2, 3, 4, 5}).set("num_outputs", 2);
