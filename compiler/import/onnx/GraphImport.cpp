@@ -441,6 +441,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     return invalid(where + why + hint);
   if (!settle(import.results_))
     return invalid(where + diagnostic + hint);
+  for (const std::string &warning : import.warnings_)
+    warn(where + warning);
 
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string &output = node.output(i);

@@ -253,6 +253,48 @@ TEST_CASE("Resize by scales multiplies sizes in float32") {
       .gives({13}, {0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
 }
 
+/// Resize of {0, 1, ..., size - 1}; the scales or sizes are to be added.
+class Resized : public OneNode {
+public:
+  Resized(int64_t size, const char *mode,
+          const char *coordinates = "align_corners")
+      : OneNode("Resize", 19) {
+    Values values;
+    for (int64_t i = 0; i < size; ++i)
+      values.push_back(double(i));
+    x({size}, values).absent().set("mode", mode);
+    set("nearest_mode", "floor");
+    set("coordinate_transformation_mode", coordinates);
+  }
+};
+
+TEST_CASE("Resize with corners aligned") {
+  // The length is 4 x 0.6, as for ONNX's reference evaluator.
+  Resized(4, "linear").floats({1}, {0.6f}).gives({2}, {0, 2.142857});
+  Resized(4, "linear")
+      .floats({1}, {0.6f})
+      .warns("node 'n' (Resize): align_corners uses 2.4000001 as the length of "
+             "dimension 0, like ONNX's reference evaluator; ONNX Runtime and "
+             "PyTorch use 2, so their results differ");
+  // Only the rounding of the scale; 'nearest' depends on it.
+  Resized(10, "linear").floats({1}, {0.7f}).warns("");
+  Resized(20, "linear").floats({1}, {0.3f}).warns("");
+  Resized(20, "nearest").floats({1}, {0.3f}).gives({6}, {0, 3, 7, 11, 15, 18});
+  Resized(20, "nearest").floats({1}, {0.3f}).warns("uses 6.00000024");
+  Resized(4, "linear").floats({1}, {1.5}).warns("");
+  Resized(4, "linear", "half_pixel").floats({1}, {0.6f}).warns("");
+  // With sizes, the length is the size, without a rounding.
+  Resized(25, "nearest")
+      .absent()
+      .ints({7})
+      .gives({7}, {0, 4, 8, 12, 16, 20, 24});
+  Resized(25, "nearest").absent().ints({7}).warns("");
+  // The first position is 1, not a little less.
+  Resized(5, "nearest", "half_pixel_symmetric")
+      .floats({1}, {0.5})
+      .gives({2}, {1, 3});
+}
+
 TEST_CASE("Split with num_outputs makes the last part smaller") {
   OneNode b("Split", 18);
   b.x({5}, {1, 2, 3, 4, 5}).set("num_outputs", 2);
