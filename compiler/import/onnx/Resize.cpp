@@ -300,9 +300,13 @@ static bool readMode(NodeImport &n, ResizeOptions &options) {
     options.mode = Mode::Linear;
   else if (mode == "cubic" && n.version >= 11)
     options.mode = Mode::Cubic;
+  else if (mode == "cubic")
+    n.fail("the mode 'cubic' exists in Resize from operator set 11; the model "
+           "imports " +
+           std::to_string(n.version));
   else
-    n.fail("attribute 'mode' is " + quoted(mode) +
-           "; it must be 'nearest', 'linear' or 'cubic'");
+    n.fail("attribute 'mode' is " + quoted(mode) + "; it must be 'nearest'" +
+           (n.version < 11 ? " or 'linear'" : ", 'linear' or 'cubic'"));
   return !n.failed();
 }
 

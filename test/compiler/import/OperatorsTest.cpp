@@ -152,6 +152,23 @@ TEST_CASE("Pad in all modes, of either sign") {
         .ints({-1, 2})
         .set("mode", mode)
         .fails("a negative pad beside a positive one in dimension 0", 3);
+  // 'wrap' came with set 19.
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "wrap")
+      .fails("node 'n' (Pad): the mode 'wrap' exists from operator set 19; the "
+             "model imports 18");
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "mirror")
+      .fails("'mirror'; it must be 'constant', 'reflect' or 'edge'");
+  OneNode("Pad", 19)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "mirror")
+      .fails("it must be 'constant', 'reflect', 'edge' or 'wrap'");
   OneNode("Pad", 18).x({3}, x).ints({-4, 0}).fails(
       "do not fit dimension 0 of size 3");
   OneNode("Pad", 18)
@@ -225,6 +242,27 @@ TEST_CASE("Resize of newer operator sets") {
       .floats({1}, {-1})
       .fails("it must be positive");
   OneNode("Resize", 18).x({4}, x).fails("exactly one of 'scales' and 'sizes'");
+}
+
+TEST_CASE("modes of Resize") {
+  const Values x = {1, 2};
+  OneNode("Resize", 10)
+      .x({2}, x)
+      .floats({1}, {2})
+      .set("mode", "cubic")
+      .fails("the mode 'cubic' exists in Resize from operator set 11; the "
+             "model imports 10");
+  OneNode("Upsample", 9)
+      .x({2}, x)
+      .floats({1}, {2})
+      .set("mode", "smooth")
+      .fails("'smooth'; it must be 'nearest' or 'linear'");
+  OneNode("Resize", 11)
+      .x({2}, x)
+      .absent()
+      .floats({1}, {2})
+      .set("mode", "smooth")
+      .fails("'smooth'; it must be 'nearest', 'linear' or 'cubic'");
 }
 
 TEST_CASE("Resize by scales multiplies sizes in float32") {
