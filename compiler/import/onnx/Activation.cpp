@@ -148,9 +148,29 @@ static void importSoftsign(NodeImport &n) {
     n.out(emitSoftsign(n, n.in(0)));
 }
 
+/// x tanh(softplus(x)) with one exponential, E = e^-|x|. The factor of x is
+///   E (E + 2) / (E (E + 2) + 2)           if x < 0, else
+///   (1 + 2 E) / (1 + 2 E + 2 E^2).
 static void importMish(NodeImport &n) {
-  if (n.requireFloat())
-    n.out(n.mul(n.in(0), n.unary<ir::TanhOp>(emitSoftplus(n, n.in(0)))));
+  if (!n.requireFloat())
+    return;
+  Value x = n.in(0);
+  auto isBelow = [&](Value y, double bound) {
+    return n.compare(ir::CompareKind::lt, y, n.splatLike(y, bound));
+  };
+  Value isNegative = isBelow(x, 0);
+  Value minusAbs = n.where(isNegative, x, n.unary<ir::NegOp>(x));
+  // Far below 0, the factor is e^x, and the result is a normal number where e^x
+  // is not. There E is e^(x/2).
+  Value isFar = isBelow(minusAbs, -64);
+  Value e = n.unary<ir::ExpOp>(n.where(isFar, n.mul(minusAbs, 0.5), minusAbs));
+  Value twice = n.mul(e, 2), plusTwo = n.add(e, 2), one = n.add(twice, 1);
+  Value above = n.where(isNegative, n.where(isFar, twice, plusTwo), one);
+  Value below = n.where(isNegative, n.add(n.mul(e, plusTwo), 2),
+                        n.add(one, n.mul(e, twice)));
+  // E first: x E is in range, and a product of small factors might not be.
+  Value scaled = n.where(isNegative, n.mul(x, e), x);
+  n.out(n.mul(scaled, n.div(above, below)));
 }
 
 static void importSwish(NodeImport &n) {

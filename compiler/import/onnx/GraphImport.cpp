@@ -272,16 +272,60 @@ bool GraphImport::isGraphOutput(llvm::StringRef name) const {
 bool GraphImport::checkDeclaredType(const NodeProto &node,
                                     llvm::StringRef label,
                                     llvm::StringRef output, Value value) {
-  auto declared = declaredTypes_.find(output);
-  if (declared == declaredTypes_.end() || declared->second == 0)
-    return true;
+  const ::onnx::TypeProto::Tensor *found = declared_.lookup(output);
+  int32_t declared = found ? found->elem_type() : 0;
   int32_t actual = dataTypeOf(ir::tensorType(value).getElementType());
-  if (actual == declared->second)
+  if (!declared || actual == declared)
     return true;
   return invalid("node " + quoted(label) + " (" + shown(node.op_type()) +
                  "): output " + quoted(output) + " is declared as " +
-                 dataTypeName(declared->second) + ", but is " +
-                 dataTypeName(actual));
+                 dataTypeName(declared) + ", but is " + dataTypeName(actual));
+}
+
+/// The size that is declared for a dimension; nothing if it is open.
+static std::optional<int64_t>
+declaredSize(const ::onnx::TensorShapeProto::Dimension &dim) {
+  // Some exporters write -1 for an open size.
+  if (!dim.has_dim_value() || dim.dim_value() < 0)
+    return std::nullopt;
+  return dim.dim_value();
+}
+
+bool GraphImport::hasDeclaredShape(llvm::StringRef name, Value value) const {
+  const ::onnx::TypeProto::Tensor *declared = declared_.lookup(name);
+  if (!declared || !declared->has_shape())
+    return true;
+  llvm::ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
+  return declared->shape().dim_size() == int(shape.size()) &&
+         llvm::all_of_zip(declared->shape().dim(), shape,
+                          [](const auto &dim, int64_t size) {
+                            return declaredSize(dim).value_or(size) == size;
+                          });
+}
+
+void GraphImport::checkDeclaredShape(llvm::StringRef output, Value value) {
+  // With --batch, the sizes of the file are those of another batch.
+  if (bound_.exportedBatch || hasDeclaredShape(output, value))
+    return;
+  std::string declared;
+  for (const auto &dim : declared_.lookup(output)->shape().dim()) {
+    if (!declared.empty())
+      declared += ", ";
+    if (declared.size() > 400) {
+      declared += "...";
+      break;
+    }
+    std::optional<int64_t> size = declaredSize(dim);
+    declared += size                      ? std::to_string(*size)
+                : dim.dim_param().empty() ? std::string("?")
+                                          : shown(dim.dim_param(), 32);
+  }
+  warn("output " + quoted(output) + " is declared as [" + declared +
+       "], but is " + shownShape(ir::tensorType(value).getShape()) +
+       (misdeclared_.empty()
+            ? ""
+            : "; " + misdeclared_ +
+                  " is the first whose declared shape differs"));
 }
 
 bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
@@ -441,6 +485,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     return invalid(where + why + hint);
   if (!settle(import.results_))
     return invalid(where + diagnostic + hint);
+  for (const std::string &warning : import.warnings_)
+    warn(where + warning);
 
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string &output = node.output(i);
@@ -456,11 +502,15 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
                             describe(value));
         value = Value();
       }
-    } else if (value && !scope.parent && frame.prefix.empty() &&
-               !checkDeclaredType(node, label, output, value))
-      return false;
-    else if (!value && row && scope.read.contains(output))
+    } else if (value && !scope.parent && frame.prefix.empty()) {
+      if (!checkDeclaredType(node, label, output, value))
+        return false;
+      if (misdeclared_.empty() && !hasDeclaredShape(output, value))
+        misdeclared_ =
+            "node " + quoted(label) + " (" + shown(node.op_type()) + ")";
+    } else if (!value && row && scope.read.contains(output)) {
       noteUnsupported(node, label, "output " + quoted(output));
+    }
     scope.values[output] = value;
   }
   return true;

@@ -148,6 +148,10 @@ private:
   bool isGraphOutput(llvm::StringRef name) const;
   bool checkDeclaredType(const ::onnx::NodeProto &node, llvm::StringRef label,
                          llvm::StringRef output, mlir::Value value);
+  /// Whether the sizes that the file declares for a value are those of `value`.
+  bool hasDeclaredShape(llvm::StringRef name, mlir::Value value) const;
+  /// Warns if those of a graph output are not.
+  void checkDeclaredShape(llvm::StringRef output, mlir::Value value);
   void removeDead();
   bool invalid(const std::string &text);
 
@@ -188,7 +192,10 @@ private:
     const InitializerRole *role;
   };
   llvm::DenseMap<mlir::Value, State> states_;
-  llvm::StringMap<int32_t> declaredTypes_;
+  llvm::StringMap<const ::onnx::TypeProto::Tensor *> declared_;
+  /// The first node of the main graph with an output whose declared shape is
+  /// not the one it has: "node 'label' (Operator)".
+  std::string misdeclared_;
   /// A node of the main graph.
   struct MainNode {
     std::string label;

@@ -85,9 +85,9 @@ bool GraphImport::buildMain() {
   Scope scope;
   declareInitializers(graph, scope);
   for (const auto &info : graph.value_info())
-    declaredTypes_[info.name()] = info.type().tensor_type().elem_type();
+    declared_[info.name()] = &info.type().tensor_type();
   for (const auto &info : graph.output()) {
-    declaredTypes_[info.name()] = info.type().tensor_type().elem_type();
+    declared_[info.name()] = &info.type().tensor_type();
     scope.read.insert(info.name());
   }
   for (const BoundInputs::Input &input : bound_.inputs) {
@@ -191,6 +191,7 @@ bool GraphImport::addOutputs(const GraphProto &graph) {
       return invalid("output " + quoted(info.name()) + " is declared as " +
                      dataTypeName(declared) + ", but is " +
                      dataTypeName(actual));
+    checkDeclaredShape(info.name(), *value);
     results.push_back(*value);
   }
   ArrayAttr checks;

@@ -134,6 +134,8 @@ public:
     return fail(std::move(message));
   }
   bool isUnsupported() const { return isUnsupported_; }
+  /// Adds a warning line, which names the node.
+  void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// The outputs depend on an unsupported node, which has been reported.
   void poison() { isPoisoned_ = true; }
 
@@ -160,6 +162,7 @@ private:
   llvm::SmallSet<size_t, 2> float32Results_;
   llvm::StringSet<> readAttrs_;
   llvm::SmallBitVector readInputs_;
+  std::vector<std::string> warnings_;
   bool isUnsupported_ = false, isPoisoned_ = false;
 };
 

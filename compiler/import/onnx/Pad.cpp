@@ -132,12 +132,15 @@ static void importPad(NodeImport &n) {
     return;
   if (mode == "constant")
     n.out(padConstant(n, *padding, value));
-  else if (mode == "reflect" || mode == "edge" ||
-           (mode == "wrap" && n.version >= 19))
+  else if (mode == "wrap" && n.version < 19)
+    n.fail("the mode 'wrap' exists from operator set 19; the model imports " +
+           std::to_string(n.version));
+  else if (mode == "reflect" || mode == "edge" || mode == "wrap")
     n.out(padByIndex(n, *padding, mode));
   else
     n.fail("attribute 'mode' is " + quoted(mode) +
-           "; it must be 'constant', 'reflect', 'edge' or 'wrap'");
+           "; it must be 'constant', 'reflect'" +
+           (n.version < 19 ? " or 'edge'" : ", 'edge' or 'wrap'"));
 }
 
 static void importCenterCropPad(NodeImport &n) {

@@ -11,6 +11,9 @@
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
 
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,8 +28,13 @@ enum class Mode { Nearest, Linear, Cubic };
 
 struct Axis {
   int64_t dim, input, output;
-  double scale;
+  double scale = 1;
+  /// The length of the output; with 'scales' it may be no whole number.
+  double length = 0;
   double roiStart = 0, roiEnd = 1;
+
+  Axis(int64_t dim, int64_t input)
+      : dim(dim), input(input), output(input), length(double(input)) {}
 };
 
 struct ResizeOptions {
@@ -48,15 +56,19 @@ struct Taps {
 /// outside.
 static double placeOf(const ResizeOptions &options, const Axis &axis,
                       int64_t o) {
-  double x = double(o), length = axis.scale * double(axis.input);
+  double x = double(o), length = axis.length;
   double half = (x + 0.5) / axis.scale - 0.5;
   const std::string &mode = options.coordinates;
   if (mode == "half_pixel")
     return half;
   if (mode == "pytorch_half_pixel")
     return length > 1 ? half : 0;
-  if (mode == "half_pixel_symmetric")
-    return double(axis.input) / 2 * (1 - double(axis.output) / length) + half;
+  if (mode == "half_pixel_symmetric") {
+    // The order of additions decides which element 'nearest' takes; it is that
+    // of ONNX's reference evaluator.
+    double offset = double(axis.input) / 2 * (1 - double(axis.output) / length);
+    return offset + (x + 0.5) / axis.scale - 0.5;
+  }
   if (mode == "align_corners")
     return length == 1 ? 0 : x * double(axis.input - 1) / (length - 1);
   if (mode == "asymmetric")
@@ -137,6 +149,35 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   return taps;
 }
 
+/// Warns if the results for 'align_corners' are not those of implementations
+/// that round the length of the output to its size. Returns whether it did.
+static bool warnOfFraction(NodeImport &n, const ResizeOptions &options,
+                           const Axis &axis) {
+  Axis whole = axis;
+  whole.length = double(axis.output);
+  if (options.coordinates != "align_corners" || whole.length == axis.length)
+    return false;
+  for (int64_t o = 0; o < axis.output; ++o) {
+    // Below that, a difference is only the rounding of a float32 scale.
+    double moved = placeOf(options, axis, o) - placeOf(options, whole, o);
+    bool differs =
+        options.mode == Mode::Nearest
+            ? tapsOf(options, axis, o).at != tapsOf(options, whole, o).at
+            : std::abs(moved) > 1e-6 * double(axis.input);
+    if (!differs)
+      continue;
+    std::string length;
+    llvm::raw_string_ostream(length) << llvm::format("%.9g", axis.length);
+    n.warn("align_corners uses " + length + " as the length of dimension " +
+           std::to_string(axis.dim) +
+           ", like ONNX's reference evaluator; ONNX Runtime and PyTorch use " +
+           std::to_string(axis.output) +
+           ", so their results differ (with 'sizes' they are the same)");
+    return true;
+  }
+  return false;
+}
+
 /// Repeats every element `times` times along `dim`.
 static Value repeat(NodeImport &n, Value x, int64_t dim, int64_t times) {
   Shape spread(n.shapeOf(x)), result(n.shapeOf(x));
@@ -215,7 +256,7 @@ static Value resize(NodeImport &n, Value x, const ResizeOptions &options,
   bool widens = options.mode != Mode::Nearest && !n.isFloat(x);
   if (widens)
     x = n.cast(x, n.f32());
-  bool crops = options.coordinates == "tf_crop_and_resize";
+  bool crops = options.coordinates == "tf_crop_and_resize", hasWarned = false;
   for (const Axis &axis : axes) {
     if (axis.input == 0 && axis.output != 0)
       return n.fail("dimension " + std::to_string(axis.dim) +
@@ -224,6 +265,7 @@ static Value resize(NodeImport &n, Value x, const ResizeOptions &options,
       return n.unsupported("a dimension of more than 2^22 elements");
     if (axis.output == axis.input && axis.scale == 1 && !crops)
       continue;
+    hasWarned = hasWarned || warnOfFraction(n, options, axis);
     x = resizeAxis(n, x, options, axis);
     if (!x)
       return {};
@@ -258,16 +300,23 @@ static bool readMode(NodeImport &n, ResizeOptions &options) {
     options.mode = Mode::Linear;
   else if (mode == "cubic" && n.version >= 11)
     options.mode = Mode::Cubic;
+  else if (mode == "cubic")
+    n.fail("the mode 'cubic' exists in Resize from operator set 11; the model "
+           "imports " +
+           std::to_string(n.version));
   else
-    n.fail("attribute 'mode' is " + quoted(mode) +
-           "; it must be 'nearest', 'linear' or 'cubic'");
+    n.fail("attribute 'mode' is " + quoted(mode) + "; it must be 'nearest'" +
+           (n.version < 11 ? " or 'linear'" : ", 'linear' or 'cubic'"));
   return !n.failed();
 }
 
+/// The output size is that of ONNX Runtime and of PyTorch's exporter: the floor
+/// of a product in float32. 20 x 0.7 is 14; in float64 it would be 13.
 static bool setScale(NodeImport &n, Axis &axis, double scale) {
   axis.scale = scale;
-  double output = std::floor(double(axis.input) * scale);
-  if (!(scale > 0) || !(output >= 0) || output > 1e12) {
+  axis.length = double(axis.input) * scale;
+  float output = std::floor(float(axis.input) * float(scale));
+  if (!(scale > 0) || !(output >= 0) || output > 1e12f) {
     n.fail("a scale is " + std::to_string(scale) + "; it must be positive");
     return false;
   }
@@ -287,6 +336,7 @@ static bool setSizes(NodeImport &n, SmallVectorImpl<Axis> &axes, Ints sizes,
       return false;
     }
     axis.output = size;
+    axis.length = double(size);
     axis.scale = axis.input ? double(size) / double(axis.input) : 1;
     chosen = policy == "not_larger" ? std::min(chosen, axis.scale)
                                     : std::max(chosen, axis.scale);
@@ -300,7 +350,8 @@ static bool setSizes(NodeImport &n, SmallVectorImpl<Axis> &axes, Ints sizes,
   }
   for (Axis &axis : axes) {
     axis.scale = chosen;
-    axis.output = int64_t(std::floor(chosen * double(axis.input) + 0.5));
+    axis.length = chosen * double(axis.input);
+    axis.output = int64_t(std::floor(axis.length + 0.5));
   }
   return true;
 }
@@ -354,7 +405,7 @@ static void importResize(NodeImport &n) {
 
   llvm::SmallVector<Axis> axes;
   for (int64_t dim : dims)
-    axes.push_back({dim, n.shapeOf(x)[dim], n.shapeOf(x)[dim], 1});
+    axes.push_back({dim, n.shapeOf(x)[dim]});
   size_t scalesAt = n.version < 11 ? 1 : 2;
   bool agreesOnScales = true;
   auto floatsOf = [&](size_t i, StringRef field, size_t count) {
@@ -442,7 +493,7 @@ static void importUpsample(NodeImport &n) {
   }
   llvm::SmallVector<Axis> axes;
   for (int64_t dim = 0; dim < n.rankOf(x); ++dim) {
-    axes.push_back({dim, n.shapeOf(x)[dim], 0, 1});
+    axes.push_back({dim, n.shapeOf(x)[dim]});
     if (!setScale(n, axes.back(), scales[dim]))
       return;
   }

@@ -127,6 +127,18 @@ public:
     CHECK(result.errors.exitCode() == code);
     CHECK(result.says(part));
   }
+  /// The import gives one warning, which contains `part`; none if it is empty.
+  void warns(const std::string &part) {
+    Imported result = builder.import();
+    INFO(result.text());
+    REQUIRE(result.module);
+    llvm::ArrayRef<std::string> warnings = result.errors.warnings();
+    REQUIRE(warnings.size() == (part.empty() ? 0 : 1));
+    for (const std::string &line : warnings) {
+      INFO(line);
+      CHECK(line.find(part) != std::string::npos);
+    }
+  }
 
   ModelBuilder builder;
   std::vector<std::vector<double>> fed;

@@ -152,6 +152,23 @@ TEST_CASE("Pad in all modes, of either sign") {
         .ints({-1, 2})
         .set("mode", mode)
         .fails("a negative pad beside a positive one in dimension 0", 3);
+  // 'wrap' came with set 19.
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "wrap")
+      .fails("node 'n' (Pad): the mode 'wrap' exists from operator set 19; the "
+             "model imports 18");
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "mirror")
+      .fails("'mirror'; it must be 'constant', 'reflect' or 'edge'");
+  OneNode("Pad", 19)
+      .x({3}, x)
+      .ints({1, 1})
+      .set("mode", "mirror")
+      .fails("it must be 'constant', 'reflect', 'edge' or 'wrap'");
   OneNode("Pad", 18).x({3}, x).ints({-4, 0}).fails(
       "do not fit dimension 0 of size 3");
   OneNode("Pad", 18)
@@ -225,6 +242,95 @@ TEST_CASE("Resize of newer operator sets") {
       .floats({1}, {-1})
       .fails("it must be positive");
   OneNode("Resize", 18).x({4}, x).fails("exactly one of 'scales' and 'sizes'");
+}
+
+TEST_CASE("modes of Resize") {
+  const Values x = {1, 2};
+  OneNode("Resize", 10)
+      .x({2}, x)
+      .floats({1}, {2})
+      .set("mode", "cubic")
+      .fails("the mode 'cubic' exists in Resize from operator set 11; the "
+             "model imports 10");
+  OneNode("Upsample", 9)
+      .x({2}, x)
+      .floats({1}, {2})
+      .set("mode", "smooth")
+      .fails("'smooth'; it must be 'nearest' or 'linear'");
+  OneNode("Resize", 11)
+      .x({2}, x)
+      .absent()
+      .floats({1}, {2})
+      .set("mode", "smooth")
+      .fails("'smooth'; it must be 'nearest', 'linear' or 'cubic'");
+}
+
+TEST_CASE("Resize by scales multiplies sizes in float32") {
+  // The float32 numbers 0.7 and 1.3 are below the decimal ones, and 0.3 is
+  // above: the exact products are 6.9999999, 12.9999995 and 3.0000001.
+  const Values x = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  OneNode("Resize", 19)
+      .x({10}, x)
+      .absent()
+      .floats({1}, {0.7f})
+      .set("nearest_mode", "floor")
+      .set("coordinate_transformation_mode", "asymmetric")
+      .gives({7}, {0, 1, 2, 4, 5, 7, 8});
+  OneNode("Resize", 19)
+      .x({10}, x)
+      .absent()
+      .floats({1}, {0.3f})
+      .gives({3}, {1, 4, 8});
+  OneNode("Resize", 10)
+      .x({10}, x)
+      .floats({1}, {1.3f})
+      .gives({13}, {0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
+  OneNode("Upsample", 9)
+      .x({10}, x)
+      .floats({1}, {1.3f})
+      .gives({13}, {0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
+}
+
+/// Resize of {0, 1, ..., size - 1}; the scales or sizes are to be added.
+class Resized : public OneNode {
+public:
+  Resized(int64_t size, const char *mode,
+          const char *coordinates = "align_corners")
+      : OneNode("Resize", 19) {
+    Values values;
+    for (int64_t i = 0; i < size; ++i)
+      values.push_back(double(i));
+    x({size}, values).absent().set("mode", mode);
+    set("nearest_mode", "floor");
+    set("coordinate_transformation_mode", coordinates);
+  }
+};
+
+TEST_CASE("Resize with corners aligned") {
+  // The length is 4 x 0.6, as for ONNX's reference evaluator.
+  Resized(4, "linear").floats({1}, {0.6f}).gives({2}, {0, 2.142857});
+  Resized(4, "linear")
+      .floats({1}, {0.6f})
+      .warns("node 'n' (Resize): align_corners uses 2.4000001 as the length of "
+             "dimension 0, like ONNX's reference evaluator; ONNX Runtime and "
+             "PyTorch use 2, so their results differ");
+  // Only the rounding of the scale; 'nearest' depends on it.
+  Resized(10, "linear").floats({1}, {0.7f}).warns("");
+  Resized(20, "linear").floats({1}, {0.3f}).warns("");
+  Resized(20, "nearest").floats({1}, {0.3f}).gives({6}, {0, 3, 7, 11, 15, 18});
+  Resized(20, "nearest").floats({1}, {0.3f}).warns("uses 6.00000024");
+  Resized(4, "linear").floats({1}, {1.5}).warns("");
+  Resized(4, "linear", "half_pixel").floats({1}, {0.6f}).warns("");
+  // With sizes, the length is the size, without a rounding.
+  Resized(25, "nearest")
+      .absent()
+      .ints({7})
+      .gives({7}, {0, 4, 8, 12, 16, 20, 24});
+  Resized(25, "nearest").absent().ints({7}).warns("");
+  // The first position is 1, not a little less.
+  Resized(5, "nearest", "half_pixel_symmetric")
+      .floats({1}, {0.5})
+      .gives({2}, {1, 3});
 }
 
 TEST_CASE("Split with num_outputs makes the last part smaller") {

@@ -173,6 +173,25 @@ TEST_CASE("declared element types are checked") {
   rejects(output, "declared as INT64, but is FLOAT");
 }
 
+TEST_CASE("a declared shape of an output that it does not have is reported") {
+  ModelBuilder b = chain();
+  ::onnx::TensorShapeProto &shape = *b.graph()
+                                         .mutable_output(0)
+                                         ->mutable_type()
+                                         ->mutable_tensor_type()
+                                         ->mutable_shape();
+  auto warnings = [&] { return b.import().errors.warnings().vec(); };
+  REQUIRE(b.import().module);
+  REQUIRE(warnings().size() == 1);
+  CHECK(warnings()[0].find("is declared as [], but is [") != std::string::npos);
+  // Some exporters write -1 for an open size. The line stays short.
+  for (int64_t i = 0; i < 2000; ++i)
+    shape.add_dim()->set_dim_value(-1);
+  REQUIRE(warnings().size() == 1);
+  CHECK(warnings()[0].find("is declared as [?, ?, ") != std::string::npos);
+  CHECK(warnings()[0].size() < 700);
+}
+
 TEST_CASE("a constant condition chooses its branch") {
   for (bool condition : {false, true}) {
     ModelBuilder b;
