@@ -189,8 +189,10 @@ bool Cluster::fitReduction(Operation *op, ArrayRef<Index> index) {
 bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
                       bool asRoot) const {
   bool isConcat = kind == ir::KernelKind::concat;
-  if (ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) || soloKind(op) ||
-      isa<ir::ConcatOp>(op) ||
+  // A splat takes no code; alone, it would be a tensor in memory.
+  bool isFull = ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) &&
+                !isa<ir::ConstantOp>(op);
+  if (isFull || soloKind(op) || isa<ir::ConcatOp>(op) ||
       (!isConcat && numOperands(op) > Cluster::kMaxOperands))
     return false;
   if (kind != ir::KernelKind::loop && kind != ir::KernelKind::reduce &&
