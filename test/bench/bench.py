@@ -13,6 +13,7 @@ failed.
 """
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import json
@@ -65,6 +66,20 @@ def busyProcessors(seconds=1.0):
     before = ticks()
     time.sleep(seconds)
     return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
+@contextlib.contextmanager
+def neighbour(report):
+    """A process that keeps one processor busy all the time."""
+    cpu = max(os.sched_getaffinity(0))
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    report.about(f"another process keeps processor {cpu} busy")
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def hasModule(python, name):
@@ -159,6 +174,12 @@ def keptRows(path, machine, chosen):
             if kept["name"] in known and "date" in kept]
 
 
+def keep(path, report):
+    with open(path, "w") as file:
+        json.dump({"machine": report.machine,
+                   "rows": [r.json() for r in report.kept + report.results]}, file, indent=1)
+
+
 def measureRows(chosen, bin_, folder, options, report):
     present, python = preparePeers(folder, report)
     rates = measure.Rates(measure.run([os.path.join(bin_, "sinter-run"), "--list-devices", "-v"]))
@@ -185,9 +206,8 @@ def measureRows(chosen, bin_, folder, options, report):
         measure.addFloor(numbers, row, rates)
         report.add(result)
         os.remove(program)
-        with open(os.path.join(folder, TIMES), "w") as file:
-            json.dump({"machine": report.machine,
-                       "rows": [r.json() for r in report.kept + report.results]}, file, indent=1)
+        if not options.neighbour:
+            keep(os.path.join(folder, TIMES), report)
     report.costs()
 
 
@@ -202,6 +222,8 @@ def main():
                         help="substring of the rows to run: 'resnet50 infer', 'bf16', 'trainer'")
     parser.add_argument("--table", action="store_true",
                         help="a few rows, or those of --only, in short rounds")
+    parser.add_argument("--neighbour", action="store_true",
+                        help="another process keeps one processor busy; nothing is kept")
     parser.add_argument("--write", nargs="?", const=PAGE, metavar="FILE",
                         help="writes the page of this machine; default docs/benchmarks.md")
     options = parser.parse_args()
@@ -212,6 +234,8 @@ def main():
     if options.rounds < 1 or not 0 < options.seconds < 3600 or not (options.threads is None
                                                                     or options.threads > 0):
         parser.error("--threads, --rounds and --seconds must be positive")
+    if options.neighbour and options.write:
+        parser.error("--write is for times without a --neighbour")
     bin_ = os.path.join(os.path.abspath(options.build), "bin")
     folder = os.path.join(os.path.abspath(options.build), "bench")
     os.makedirs(folder, exist_ok=True)
@@ -231,7 +255,8 @@ def main():
         return report.summary()
     report.kept = keptRows(os.path.join(folder, TIMES), report.machine, chosen)
     if chosen:
-        measureRows(chosen, bin_, folder, options, report)
+        with neighbour(report) if options.neighbour else contextlib.nullcontext():
+            measureRows(chosen, bin_, folder, options, report)
     if compiled:
         try:
             makeOnce(os.path.join(folder, "models.made"), version("make_models.py"),
