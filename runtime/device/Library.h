@@ -111,6 +111,9 @@ struct CallMeans {
   /// Whether NaN must stay NaN in what the library does to a result, as the
   /// ops say. Only tests of a library's own ReLU allow it not to.
   bool keepsNan = true;
+  /// The bytes of all constants of the program, about what a run reads before
+  /// the call runs again.
+  uint64_t constantBytes = UINT64_MAX;
 };
 
 class Library {

@@ -119,8 +119,11 @@ static bool mayShareCall(const sinter_command &a, const sinter_command &b) {
 
 static CallMeans meansOf(const sinter_artifact &artifact, const Device &device,
                          uint32_t place) {
-  return {artifact.constants, device.threads(), workspaceBytes(artifact, place),
-          !artifact.isUnordered};
+  return {.constants = artifact.constants,
+          .threads = device.threads(),
+          .workspaceBytes = workspaceBytes(artifact, place),
+          .isOrdered = !artifact.isUnordered,
+          .constantBytes = artifact.constantsBytes};
 }
 
 /// Allocates what is between the commands of chains, if that was not done.

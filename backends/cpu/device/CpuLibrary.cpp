@@ -70,6 +70,7 @@ private:
       context_.reserve(means.threads);
       context_.workspaceBytes = means.workspaceBytes;
       context_.threads = means.threads;
+      context_.constantBytes = means.constantBytes;
       return prepare();
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +

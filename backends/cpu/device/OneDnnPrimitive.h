@@ -48,6 +48,8 @@ struct OneDnnContext {
   uint64_t workspaceBytes = 0;
   /// The most threads that will run it.
   int threads = 1;
+  /// Of the program (CallMeans).
+  uint64_t constantBytes = UINT64_MAX;
 
   /// Makes streams for `threads` workers; throws dnnl::error.
   void reserve(int threads);

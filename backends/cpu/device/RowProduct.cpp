@@ -219,19 +219,23 @@ private:
   const std::span<const sinter_post_op> postOps_;
   Scratch scratch_;
   /// Whether a thread takes its panels in descending order. It does in every
-  /// other run if runs follow each other: of panels a little larger than its
-  /// cache, as the recurrent weights of an LSTM, most are still there from the
-  /// run before. From memory, the order of memory is up to twice as fast: the
-  /// hardware fetches ahead from panel to panel.
+  /// other run if little else is read between runs: of panels a little larger
+  /// than its cache, as the recurrent weights of an LSTM or those of a small
+  /// network, most are still there from the run before. From memory, the order
+  /// of memory is up to twice as fast: the hardware fetches ahead from panel to
+  /// panel.
   bool isBackward_ = true;
 };
 
 /// B is a constant, which is packed.
 class PackedRowProduct : public RowProductCall {
 public:
-  PackedRowProduct(const sinter_command &command, const MatmulShape &shape,
-                   PackedPanels weights)
-      : RowProductCall(command, shape), weights_(std::move(weights)) {}
+  PackedRowProduct(const OneDnnContext &context, const sinter_command &command,
+                   const MatmulShape &shape, PackedPanels weights)
+      : RowProductCall(command, shape), weights_(std::move(weights)) {
+    takesTurns_ = context.constantBytes <=
+                  2 * hostL2Bytes() * static_cast<uint64_t>(context.threads);
+  }
 
   void expectRepeats() override { takesTurns_ = true; }
 
@@ -314,10 +318,11 @@ std::array<PanelFunction, maxPanelRows> functionsFor(FunctionOf functionOf) {
   return functions;
 }
 
-LibraryCallResult makeCall(const sinter_command &command,
+LibraryCallResult makeCall(const OneDnnContext &context,
+                           const sinter_command &command,
                            const MatmulShape &shape, PackedPanels weights) {
-  return std::unique_ptr<LibraryCall>(
-      std::make_unique<PackedRowProduct>(command, shape, std::move(weights)));
+  return std::unique_ptr<LibraryCall>(std::make_unique<PackedRowProduct>(
+      context, command, shape, std::move(weights)));
 }
 
 } // namespace
@@ -357,7 +362,7 @@ LibraryCallResult sinter::cpu::prepareRowProduct(OneDnnContext &context,
                     reinterpret_cast<const Bfloat *>(b), to);
       });
   return makeCall(
-      command, shape,
+      context, command, shape,
       {std::move(packed),
        bytes,
        {shape.k, 0, 0,
@@ -386,7 +391,7 @@ sinter::cpu::prepareCodedRowProduct(OneDnnContext &context,
         for (int64_t panel = 0; panel < panelsOf(shape.n); ++panel)
           coded_panels::pack(source, panel, to + panel * bytes);
       });
-  return makeCall(command, shape,
+  return makeCall(context, command, shape,
                   {std::move(packed), bytes, coded_panels::form(source),
                    functionsFor([&](int64_t rows) {
                      return coded_panels::function(unit, source.weights,
