@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -58,15 +59,12 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
     cpu::packBytePanel({b.data(), n, 1}, signs.b, k, n, part * depth,
                        panelDepth, panel->data());
   }
-  const std::array<int64_t, 2> parts = {0, m * depth};
+  const std::array<cpu::PanelPart, 2> parts = {
+      {{0, 0}, {m * depth, cpu::panelColumns * depth}}};
   alignas(64) std::array<uint32_t, cpu::blockRows * cpu::panelColumns> sums;
   cpu::TileRegisters tiles;
-  // The rows in order, then the other way around.
-  for (bool isReversed : {false, true}) {
-    if (isReversed && unit == cpu::ByteUnit::Tiles)
-      continue;
-    cpu::ByteBlock block{depth,        k,     parts, isReversed,
-                         rows->data(), depth, m,     {}};
+  auto check = [&](std::span<const cpu::PanelPart> own, bool isReversed) {
+    cpu::ByteBlock block{depth, k, own, isReversed, rows->data(), depth, m, {}};
     for (int64_t i = 0; i < m; ++i)
       block.offsets[static_cast<size_t>(i)] = (m - 1 - i) * depth;
     cpu::PanelFetch fetch(
@@ -78,11 +76,23 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < cpu::panelColumns; ++j) {
         const int64_t row = isReversed ? m - 1 - i : i;
-        REQUIRE(sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
-                (j < n ? 2 * sumOf(&a[static_cast<size_t>(row * k)], 1, signs.a,
+        const auto count = static_cast<uint32_t>(own.size());
+        REQUIRE(
+            sums[static_cast<size_t>(i * cpu::panelColumns + j)] ==
+            (j < n ? count * sumOf(&a[static_cast<size_t>(row * k)], 1, signs.a,
                                    &b[static_cast<size_t>(j)], n, signs.b, k)
-                       : 0));
+                   : 0));
       }
+  };
+  // The rows in order, then the other way around.
+  for (bool isReversed : {false, true}) {
+    if (isReversed && unit == cpu::ByteUnit::Tiles)
+      continue;
+    check(parts, isReversed);
+    if (signs.a == signs.b)
+      continue;
+    check(std::span(parts).first(1), isReversed);
+    check(std::span(parts).last(1), isReversed);
   }
 }
 

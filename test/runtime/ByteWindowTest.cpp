@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/BytePanels.h"
 #include "backends/cpu/device/CpuDevice.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/runtime/Calls.h"
@@ -38,6 +39,7 @@ struct Window {
   bool isAdded = false;   // codes, to codes that are dequantised again
   bool isInPlace = false; // the result replaces the added codes
   int32_t padValue = 0;
+  bool leavesOutPadding = false; // must not multiply it
 
   void check() const;
 };
@@ -55,6 +57,16 @@ uint8_t codeOf(float x, float scale, float zero, uint32_t dtype) {
     return 0;
   return static_cast<uint8_t>(
       static_cast<int32_t>(std::fmin(std::fmax(code, least), greatest)));
+}
+
+bool describes(const LibraryCall &call, const char *text) {
+  return call.description().find(text) != std::string::npos;
+}
+bool isByPanels(const LibraryCall &call) {
+  return describes(call, "of 8 bits");
+}
+bool isLeavingOut(const LibraryCall &call) {
+  return describes(call, "padding left out");
 }
 
 constexpr float codeScale = 0.37f, codeZero = 3, fakeScale = 0.21f,
@@ -238,8 +250,13 @@ void Window::check() const {
         REQUIRE(call.ok());
         CAPTURE((*call)->description(), threads);
         if (isWindow && way == SINTER_BY_LIBRARY)
-          REQUIRE((*call)->description().find("of 8 bits") !=
-                  std::string::npos);
+          REQUIRE(isByPanels(**call));
+        if (isLeavingOut(**call))
+          REQUIRE((dtype == SINTER_U8 && dtypeOfFilter == SINTER_I8 &&
+                   padValue == 0));
+        else
+          REQUIRE_FALSE((leavesOutPadding && isByPanels(**call) &&
+                         cpu::byteUnit() != cpu::ByteUnit::Tiles));
         Scratch scratch;
         scratch.perWorkerStride = ((*call)->perWorkerBytes() + 63) / 64 * 64;
         auto shared = AlignedBlock::allocate((*call)->sharedBytes(), "a test");
@@ -313,11 +330,55 @@ TEST_CASE("8-bit convolutions: random windows, post-ops, threads", "[bytes]") {
     w.extremes = random() % 4 == 0;
     w.isAdded = w.epilogue == Epilogue::Codes && random() % 2;
     w.isInPlace = w.isAdded && random() % 3 == 0;
-    if (w.epilogue == Epilogue::Floats || w.epilogue == Epilogue::Codes)
+    if ((w.epilogue == Epilogue::Floats || w.epilogue == Epilogue::Codes) &&
+        random() % 2)
       w.padValue = static_cast<int32_t>(random() % 256) -
                    (w.dtype == SINTER_I8 ? 128 : 0);
     w.check();
   }
+}
+
+TEST_CASE("8-bit convolutions: products with padding", "[bytes]") {
+  auto window = [](uint32_t dtype, uint32_t dtypeOfFilter, int32_t padValue) {
+    Window w{dtype,    dtypeOfFilter, 1,      64,     48,     1,
+             {14, 14}, {3, 3},        {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+    w.epilogue = Epilogue::Codes;
+    w.padValue = padValue;
+    w.leavesOutPadding =
+        dtype == SINTER_U8 && dtypeOfFilter == SINTER_I8 && padValue == 0;
+    return w;
+  };
+  auto checkShapes = [](Window w) {
+    w.check();
+    w.batch = 5;
+    w.in[1] = 7;
+    w.check();
+    // A line of the window is one part; the padding differs at each side.
+    w.batch = 2;
+    w.channels = 3;
+    w.kernel[0] = w.kernel[1] = 7;
+    w.in[0] = 19;
+    w.in[1] = 23;
+    w.low[0] = w.high[1] = 2;
+    w.low[1] = w.high[0] = 3;
+    w.check();
+    w.stride[0] = w.stride[1] = 2;
+    w.check();
+    w.channels = 70;
+    w.kernel[0] = 3;
+    w.kernel[1] = 4;
+    w.dilation[0] = w.dilation[1] = 2;
+    w.check();
+    w.stride[0] = w.dilation[1] = 1;
+    w.check();
+  };
+  for (uint32_t dtype : {SINTER_U8, SINTER_I8})
+    for (uint32_t dtypeOfFilter : {SINTER_U8, SINTER_I8})
+      for (int32_t padValue : {0, 3})
+        checkShapes(window(dtype, dtypeOfFilter, padValue));
+  Window integers = window(SINTER_U8, SINTER_I8, 0);
+  integers.epilogue = Epilogue::Integers;
+  checkShapes(integers);
 }
 
 TEST_CASE("8-bit convolutions: sums beyond 2^24", "[bytes]") {

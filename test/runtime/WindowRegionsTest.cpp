@@ -15,6 +15,9 @@ using namespace sinter::cpu;
 
 namespace {
 
+/// As of vpdpbusd.
+constexpr UnitRows unitRows{8, 5};
+
 /// A convolution whose two dimensions may differ.
 struct Window {
   int64_t in[2], kernel[2], stride[2], dilation[2], low[2], high[2];
@@ -60,7 +63,8 @@ int64_t check(const ConvShape &shape, bool joinsColumns) {
   const ConvDim &y = shape.dims[0], &x = shape.dims[1];
   std::vector<int> seen(static_cast<size_t>(y.out * x.out));
   int64_t products = 0;
-  for (const WindowRegion &region : windowRegions(shape, joinsColumns)) {
+  for (const WindowRegion &region :
+       windowRegions(shape, joinsColumns, unitRows)) {
     REQUIRE(region.points() > 0);
     products += region.points() * region.y.count() * region.x.count();
     for (int64_t line = 0; line < region.lines; ++line)
@@ -92,14 +96,14 @@ TEST_CASE("window regions: padding at all sides of 14x14", "[regions]") {
 TEST_CASE("window regions: without padding there is one", "[regions]") {
   const ConvShape shape =
       shapeOf({{30, 20}, {3, 5}, {2, 1}, {1, 2}, {0, 0}, {0, 0}});
-  REQUIRE(windowRegions(shape, false).size() == 1);
+  REQUIRE(windowRegions(shape, false, unitRows).size() == 1);
   REQUIRE(check(shape, false) == 14 * 12 * 15);
 }
 
 TEST_CASE("window regions: few points stay together", "[regions]") {
   const ConvShape shape =
       shapeOf({{2, 2}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
-  REQUIRE(windowRegions(shape, false).size() == 1);
+  REQUIRE(windowRegions(shape, false, unitRows).size() == 1);
 }
 
 TEST_CASE("window regions: outputs of a tap", "[regions]") {

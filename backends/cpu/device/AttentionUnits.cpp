@@ -338,7 +338,7 @@ public:
   void multiply(TileRegisters &tiles, const AttentionRows &rows,
                 const AttentionPanels &panels, int64_t columns, float *sums,
                 int64_t sumStride) const override {
-    static constexpr BfloatPart onePart[] = {{0, 0}};
+    static constexpr PanelPart onePart[] = {{0, 0}};
     BfloatRows a;
     a.data = reinterpret_cast<const Bfloat *>(rows.data);
     a.rowStride = rows.stride / 2;

@@ -20,7 +20,7 @@ class BfloatCall : public PanelCall {
 protected:
   /// The form of the rows of A, as in BfloatRows. `depth` is padded.
   struct Depth {
-    std::vector<BfloatPart> parts;
+    std::vector<PanelPart> parts;
     int64_t depth;
     bool isOdd = false;
   };

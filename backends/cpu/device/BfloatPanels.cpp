@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BfloatPanels.h"
-#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/EveryWidth.h"
 #include "backends/cpu/device/TransposeSquare.h"
 
@@ -134,7 +133,7 @@ multiplyTiles(const BfloatRows &rows, const uint8_t *panels, float *sums,
   }
   const int64_t stride = 2 * rows.rowStride,
                 tileBytes = rows.step / 2 * lineBytes;
-  for (const BfloatPart &part : rows.parts) {
+  for (const PanelPart &part : rows.parts) {
     const auto *a = reinterpret_cast<const uint8_t *>(rows.data + part.inRow);
     const uint8_t *panel = panels + part.inPanel;
     const uint8_t *upper = a + tileRows * stride;
@@ -175,7 +174,7 @@ multiplyDots(const BfloatRows &rows, int64_t first, const uint8_t *panels,
     for (int half = 0; half < halves; ++half)
       sum[row][half] = _mm512_setzero_ps();
   const int64_t tileBytes = rows.step / 2 * lineBytes;
-  for (const BfloatPart &part : rows.parts) {
+  for (const PanelPart &part : rows.parts) {
     const Bfloat *a = rows.data + part.inRow;
     const uint8_t *panel = panels + part.inPanel;
     if constexpr (!hasOffsets)
@@ -221,7 +220,7 @@ template <int halves, bool hasOffsets>
 void multiplyByDots(const BfloatRows &rows, const uint8_t *panel, float *sums,
                     int64_t sumStride, PanelFetch &fetch) {
   // Their sums fit the registers, and so do their addresses.
-  constexpr int64_t most = halves == 2 ? dotRows : 16;
+  constexpr int64_t most = halves == 2 ? dotRows.most : 16;
   using Function = void (*)(const BfloatRows &, int64_t, const uint8_t *,
                             float *, int64_t, PanelFetch &);
   static constexpr std::array<Function, most> functions =

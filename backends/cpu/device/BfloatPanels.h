@@ -11,6 +11,7 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_BFLOATPANELS_H
 
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/StepWork.h"
 #include "backends/cpu/device/TileRegisters.h"
 #include "runtime/base/CpuRates.h"
@@ -44,7 +45,7 @@ inline int64_t paddedDepth(int64_t depth) {
 inline int64_t panelBytes(int64_t depth) { return 2 * panelColumns * depth; }
 
 /// The rows of A that Dot multiplies at once by a whole panel.
-inline constexpr int64_t dotRows = 12;
+inline constexpr UnitRows dotRows{12, 6};
 
 /// A strided matrix of bf16; strides in elements.
 struct BfloatMatrix {
@@ -62,12 +63,6 @@ void packPanel(const BfloatMatrix &b, int64_t depth, int64_t columns,
 void packRows(const BfloatMatrix &a, int64_t rows, int64_t depth,
               rt::Bfloat *packed);
 
-/// A part of the depth of a product.
-struct BfloatPart {
-  int64_t inRow;   // elements in front of it in a row of A
-  int64_t inPanel; // bytes in front of it in a panel
-};
-
 /// Rows of A, which are sums of parts: part i of a row begins at element
 /// parts[i].inRow + row * rowStride of `data`, or parts[i].inRow + offsets[row]
 /// if hasOffsets, which only Dot takes. It has `depth` elements, which is
@@ -77,7 +72,7 @@ struct BfloatRows {
   const rt::Bfloat *data;
   int64_t rowStride;
   int64_t count; // 1 to blockRows
-  std::span<const BfloatPart> parts;
+  std::span<const PanelPart> parts;
   int64_t depth, step; // depthStep(depth)
   bool hasOffsets = false, isOdd = false;
   std::array<int64_t, blockRows> offsets; // if hasOffsets

@@ -55,78 +55,32 @@ std::optional<JoinedForm> joinedForm(const ConvShape &shape) {
              : std::nullopt;
 }
 
-/// A region of the result: its blocks follow those of the region before.
-struct PlannedRegion {
-  WindowRegion region;
-  int64_t firstBlock;
-  std::vector<BfloatPart> parts;
-};
-
-/// How a convolution is a product.
-struct WindowProduct {
-  explicit WindowProduct(const ConvShape &shape);
-
-  /// The parts with the taps of `region`; panels have those of all taps.
-  std::vector<BfloatPart> partsOf(const WindowRegion &region) const;
-  const PlannedRegion &regionOf(int64_t block) const;
-
-  ConvShape shape;
-  WindowPlan plan;
-  bool isOdd; // as in BfloatRows
-  std::vector<PlannedRegion> regions;
-  int64_t blocks = 0;
-};
-
-WindowPlan planOf(const ConvShape &shape) {
-  const bool takesOffsets = bfloatUnit() == Bf16Unit::Dot;
-  if (std::optional<JoinedForm> form = joinedForm(shape))
-    return {shape, form->channels, true, form->depth, takesOffsets};
-  return {shape, paddedDepth(shape.channels), false,
-          paddedDepth(shape.channels), takesOffsets};
-}
-
-/// Only units that take offsets have regions that are not the whole.
-WindowProduct::WindowProduct(const ConvShape &shape)
-    : shape(shape), plan(planOf(shape)) {
-  const std::optional<JoinedForm> form = joinedForm(shape);
-  isOdd = form && form->isOdd;
-  for (const WindowRegion &region :
-       plan.skipsGaps ? windowRegions(shape, plan.joinsColumns)
-                      : std::vector{wholeRegion(shape)}) {
-    regions.push_back({region, blocks, partsOf(region)});
-    blocks += ceilDiv(plan.skipsGaps ? region.points() : plan.rows, blockRows);
+WindowForm formOf(const ConvShape &shape) {
+  const int64_t depth = paddedDepth(shape.channels);
+  WindowForm form{depth, /*joinsColumns=*/false, depth, /*elementBytes=*/2};
+  if (std::optional<JoinedForm> joined = joinedForm(shape)) {
+    form.channels = joined->channels;
+    form.joinsColumns = true;
+    form.depth = joined->depth;
   }
-}
-
-std::vector<BfloatPart>
-WindowProduct::partsOf(const WindowRegion &region) const {
-  const std::vector<int64_t> inRow = plan.parts();
-  std::vector<BfloatPart> parts;
-  for (int64_t number : plan.partsOf(region))
-    parts.push_back(
-        {inRow[static_cast<size_t>(number)], number * panelBytes(plan.depth)});
-  return parts;
-}
-
-const PlannedRegion &WindowProduct::regionOf(int64_t block) const {
-  auto next = std::upper_bound(regions.begin(), regions.end(), block,
-                               [](int64_t number, const PlannedRegion &region) {
-                                 return number < region.firstBlock;
-                               });
-  return *std::prev(next);
+  if (bfloatUnit() == Bf16Unit::Dot) {
+    form.takesOffsets = true;
+    form.unitRows = dotRows;
+  }
+  return form;
 }
 
 class BfloatWindowCall : public BfloatCall {
 public:
   BfloatWindowCall(OneDnnContext &context, const sinter_command &command,
-                   const WindowProduct &product, uint32_t outDtype,
-                   const Bfloat *constantB)
+                   const ConvShape &shape, const WindowPlan &plan,
+                   uint32_t outDtype, const Bfloat *constantB)
       : BfloatCall(command,
                    BlockStore({command.conv.params->postOps,
                                command.conv.params->numPostOps},
                               outDtype, /*biasAlongRows=*/false),
-                   sizesOf(product), depthOf(product)),
-        product_(product), shape_(product_.shape), plan_(product_.plan) {
+                   sizesOf(shape, plan), depthOf(shape, plan)),
+        shape_(shape), plan_(plan) {
     if (constantB)
       packConstantB(context, reinterpret_cast<const uint8_t *>(constantB));
   }
@@ -137,16 +91,15 @@ public:
   }
 
 private:
-  static Depth depthOf(const WindowProduct &product) {
-    return {product.partsOf(wholeRegion(product.shape)), product.plan.depth,
-            product.isOdd};
+  static Depth depthOf(const ConvShape &shape, const WindowPlan &plan) {
+    const std::optional<JoinedForm> joined = joinedForm(shape);
+    return {plan.parts, plan.depth, joined && joined->isOdd};
   }
-  static Sizes sizesOf(const WindowProduct &product) {
-    const WindowPlan &plan = product.plan;
-    return {product.shape.batch,
+  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
+    return {shape.batch,
             /*sharesB=*/true,
-            product.shape.filters,
-            product.blocks,
+            shape.filters,
+            plan.blocks,
             2 * plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -199,10 +152,8 @@ private:
   void setBlock(int64_t block, int64_t image, BfloatRows &rows,
                 BlockPlace &place) const override {
     if (plan_.skipsGaps) {
-      const PlannedRegion &own = product_.regionOf(block);
-      plan_.placePoints(image, own.region, block - own.firstBlock, place,
-                        rows.offsets);
-      rows.parts = own.parts;
+      plan_.placePoints(image, block, place, rows.offsets);
+      rows.parts = plan_.regionOf(block).parts;
       rows.hasOffsets = true;
       rows.count = place.count;
       return;
@@ -213,9 +164,8 @@ private:
     rows.count = place.count;
   }
 
-  const WindowProduct product_;
-  const ConvShape &shape_;
-  const WindowPlan &plan_;
+  const ConvShape shape_;
+  const WindowPlan plan_;
 };
 
 } // namespace
@@ -246,7 +196,7 @@ sinter::cpu::prepareBfloatWindow(OneDnnContext &context,
     return std::unique_ptr<LibraryCall>();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<BfloatWindowCall>(
-      context, command, WindowProduct(shape),
+      context, command, shape, WindowPlan(shape, formOf(shape)),
       params.outDtype ? params.outDtype : params.dtype,
       reinterpret_cast<const Bfloat *>(filter)));
 }

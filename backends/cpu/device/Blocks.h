@@ -33,9 +33,15 @@ void sumPartials(float *first, int64_t stride, int64_t count, int64_t begin,
 
 inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// A unit multiplies rows in groups of at most `most`. A group of fewer than
+/// `least` rows takes as long as one of `least`: multiplications wait for the
+/// sums of the ones before.
+struct UnitRows {
+  int64_t most, least;
+};
+
 /// Calls run(first, count) for groups of at most `most` of `total` rows. They
-/// have almost the same size: in a small one, multiplications wait for the sums
-/// of the ones before.
+/// have almost the same size, so that none is small.
 template <class Run> void forEvenGroups(int64_t total, int64_t most, Run run) {
   int64_t first = 0;
   for (int64_t left = ceilDiv(total, most); left > 0; --left) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/ByteCall.h"
+#include "backends/cpu/device/Blocks.h"
 
 #include <algorithm>
 #include <array>
@@ -38,23 +39,28 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
     store_.store(block.sums, block.place, buffers, command_.numSlices - 1);
   };
   const int64_t bytes = bytePanelBytes(panelDepth()),
-                steps = panelDepth() / byteStep * task.panels;
-  const int64_t reads =
-      (task.end - task.begin - 1) * panelReads(factors_.unit, blockRows) +
-      panelReads(factors_.unit, rowsOf(task.end - 1));
+                groupRows = unitRows(factors_.unit).most;
+  int64_t steps = 0; // of a panel
+  for (int64_t number = task.begin; number < task.end; ++number) {
+    const RowForm form = formOf(number);
+    steps += static_cast<int64_t>(form.parts.size()) * factors_.depth /
+             byteStep * ceilDiv(form.count, groupRows);
+  }
   ByteBlock rows;
   rows.depth = factors_.depth;
   rows.used = factors_.used;
-  rows.parts = factors_.parts;
   rows.hasOffsets = factors_.hasOffsets;
-  PanelFetch fetch(task.next, steps * reads);
-  for (int64_t number = task.begin; number < task.end; ++number)
+  PanelFetch fetch(task.next, steps * task.panels);
+  for (int64_t number = task.begin; number < task.end; ++number) {
+    const RowForm form = formOf(number);
+    rows.count = form.count;
+    rows.parts = form.parts;
     for (int64_t panel = 0; panel < task.panels; ++panel) {
       Block &block = blocks[turn];
       const int64_t column = panel * panelColumns;
       block.place.firstColumn = task.firstColumn + column;
       block.place.columns = std::min(panelColumns, task.columns - column);
-      rows.count = block.place.count = rowsOf(number);
+      block.place.count = form.count;
       setBlock(task.a, number, task.batch, rows, block.place);
       multiplyBytes(factors_.unit, tiles, factors_.signs, rows,
                     task.panel + panel * bytes, block.sums, fetch);
@@ -63,6 +69,7 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
         store(blocks[turn]);
       isPending = true;
     }
+  }
   if (isPending)
     store(blocks[turn ^ 1]);
 }

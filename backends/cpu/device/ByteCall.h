@@ -13,8 +13,8 @@
 #include "backends/cpu/device/ByteStore.h"
 #include "backends/cpu/device/PanelCall.h"
 
-#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace sinter::cpu {
@@ -25,8 +25,7 @@ protected:
   struct Factors {
     ByteUnit unit;
     ByteSigns signs;
-    int64_t rows; // of all blocks
-    std::vector<int64_t> parts;
+    std::vector<PanelPart> parts; // of a panel
     int64_t depth, used;
     bool hasOffsets = false;
   };
@@ -34,20 +33,23 @@ protected:
   ByteCall(const sinter_command &command, const ByteStore &store, Sizes sizes,
            Factors factors);
 
+  /// The rows of a block: how many, and the parts of each.
+  struct RowForm {
+    int64_t count;
+    std::span<const PanelPart> parts;
+  };
+  virtual RowForm formOf(int64_t block) const = 0;
   /// Sets the data and stride or offsets of the rows of block `block`, from `a`
   /// (A or its copy), and their place in the result of product `batch`, from
-  /// its first column on. Their count is set.
+  /// its first column on. Their form is set.
   virtual void setBlock(const uint8_t *a, int64_t block, int64_t batch,
                         ByteBlock &rows, BlockPlace &place) const = 0;
 
   ByteUnit unit() const { return factors_.unit; }
   ByteSigns signs() const { return factors_.signs; }
+  std::span<const PanelPart> parts() const { return factors_.parts; }
   int64_t panelDepth() const {
     return static_cast<int64_t>(factors_.parts.size()) * factors_.depth;
-  }
-
-  int64_t rowsOf(int64_t block) const {
-    return std::min(blockRows, factors_.rows - block * blockRows);
   }
 
 private:

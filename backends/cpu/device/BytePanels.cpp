@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BytePanels.h"
-#include "backends/cpu/device/Blocks.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
 
@@ -23,41 +22,13 @@ using namespace sinter::cpu::bytetiles;
 
 namespace {
 
-/// The most rows whose sums fit the registers, for vpdpbusd.
-constexpr int64_t rows512 = 8, rows256 = 5;
+/// Of each unit: the most rows whose sums fit the registers, and the fewest
+/// that almost reach its speed.
+constexpr UnitRows rows512{8, 5}, rows256{5, 4}, rowsOfPairs{4, 3};
 
-/// Goes through all parts of rows in steps of byteStep elements.
-class PartRows {
-public:
-  explicit PartRows(const ByteBlock &rows) : rows_(rows) {}
-
-  /// Sets `offset` to the next step's in a row; false after the last.
-  bool next() {
-    if (left_ > 0) {
-      offset += byteStep;
-    } else {
-      if (part_ == rows_.parts.size())
-        return false;
-      offset = rows_.parts[part_++];
-      left_ = rows_.depth;
-    }
-    left_ -= byteStep;
-    return true;
-  }
-  /// The elements of the step that meet more than zeros: 1 to byteStep.
-  int64_t used() const {
-    return std::min(byteStep, rows_.used - (rows_.depth - left_ - byteStep));
-  }
-
-  int64_t offset = 0;
-
-private:
-  const ByteBlock &rows_;
-  size_t part_ = 0;
-  int64_t left_ = 0;
-};
-
-const uint32_t *columnSums(const uint8_t *panel, int64_t depth) {
+/// Of a panel with the parts of `rows`.
+const uint32_t *columnSums(const ByteBlock &rows, const uint8_t *panel) {
+  const int64_t depth = static_cast<int64_t>(rows.parts.size()) * rows.depth;
   return reinterpret_cast<const uint32_t *>(panel + panelColumns * depth);
 }
 
@@ -112,8 +83,20 @@ ByteUnit sinter::cpu::byteUnit() {
   return unit;
 }
 
-int64_t sinter::cpu::panelReads(ByteUnit unit, int64_t count) {
-  return unit == ByteUnit::Dot512 ? ceilDiv(count, rows512) : 1;
+UnitRows sinter::cpu::unitRows(ByteUnit unit) {
+  switch (unit) {
+  case ByteUnit::Loops:
+    return {1, 1};
+  case ByteUnit::Pairs:
+    return rowsOfPairs;
+  case ByteUnit::Dot256:
+    return rows256;
+  case ByteUnit::Dot512:
+    return rows512;
+  case ByteUnit::Tiles:
+    return {blockRows, tileRows};
+  }
+  return {1, 1};
 }
 
 static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
@@ -121,16 +104,17 @@ static void multiplyByLoops(const ByteBlock &rows, ByteSigns signs,
   std::fill(sums, sums + rows.count * panelColumns, 0u);
   for (int64_t i = 0; i < rows.count; ++i) {
     uint32_t *line = sums + i * panelColumns;
-    for (int64_t k = 0, depth = rows.panelDepth(); k < depth; ++k) {
-      const uint8_t *a =
-          rows.row(i) + rows.parts[static_cast<size_t>(k / rows.depth)];
-      const uint32_t factor = widen(a[k % rows.depth], signs.a);
-      for (int64_t half = 0; half < 2; ++half) {
-        const uint8_t *b = panel + lineOffset(k, half) + k % group;
-        for (int64_t j = 0; j < tileColumns; ++j)
-          line[half * tileColumns + j] += factor * widen(b[j * group], signs.b);
+    for (const PanelPart &part : rows.parts)
+      for (int64_t k = 0; k < rows.depth; ++k) {
+        const uint32_t factor = widen(rows.row(i)[part.inRow + k], signs.a);
+        for (int64_t half = 0; half < 2; ++half) {
+          const uint8_t *b =
+              panel + part.inPanel + lineOffset(k, half) + k % group;
+          for (int64_t j = 0; j < tileColumns; ++j)
+            line[half * tileColumns + j] +=
+                factor * widen(b[j * group], signs.b);
+        }
       }
-    }
   }
 }
 
@@ -156,7 +140,7 @@ namespace {
 
 template <bool aSigned, bool bSigned, bool hasUpper>
 __attribute__((target("amx-tile,amx-int8"))) void
-multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
+multiplyTiles(const ByteBlock &rows, const uint8_t *panels, uint32_t *sums,
               PanelFetch &shared) {
   PanelFetch fetch = shared; // in registers
   _tile_zero(0);
@@ -165,9 +149,10 @@ multiplyTiles(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (int64_t part : rows.parts) {
-    const uint8_t *lower = rows.data + part,
-                  *upper = lower + tileRows * rows.rowStride;
+  for (const PanelPart &part : rows.parts) {
+    const uint8_t *lower = rows.data + part.inRow,
+                  *upper = lower + tileRows * rows.rowStride,
+                  *panel = panels + part.inPanel;
     for (int64_t k = 0; k < rows.depth; k += byteStep, panel += stepBytes) {
       _tile_loadd(4, lower + k, rows.rowStride);
       _tile_loadd(6, panel, lineBytes);
@@ -232,11 +217,8 @@ widenBytes(const uint8_t *from, int64_t count, int16_t *to) {
   }
 }
 
-/// The rows whose sums of 8 columns fit the registers, with what is multiplied.
-constexpr int64_t rowsOfPairs = 4;
-
-/// Multiplies `count` rows from row `first` on by both tiles. Adds to `sums` if
-/// `adds`.
+/// Multiplies `count` rows from row `first` on by both tiles, by 8 columns at a
+/// time. Adds to `sums` if `adds`.
 template <int count>
 __attribute__((target("avx2"))) void
 multiplyPairs(const WideSteps &wide, int64_t first, bool adds, uint32_t *sums) {
@@ -283,11 +265,11 @@ multiplyPairs(const WideSteps &wide, int64_t first, bool adds, uint32_t *sums) {
 void multiplySteps(const WideSteps &wide, int64_t rows, bool adds,
                    uint32_t *sums) {
   using Function = void (*)(const WideSteps &, int64_t, bool, uint32_t *);
-  static constexpr std::array<Function, rowsOfPairs> functions = {
+  static constexpr std::array<Function, rowsOfPairs.most> functions = {
       multiplyPairs<1>, multiplyPairs<2>, multiplyPairs<3>, multiplyPairs<4>};
-  for (int64_t first = 0; first < rows; first += rowsOfPairs)
-    functions[static_cast<size_t>(std::min(rowsOfPairs, rows - first) - 1)](
-        wide, first, adds, sums);
+  for (int64_t first = 0; first < rows; first += rowsOfPairs.most)
+    functions[static_cast<size_t>(std::min(rowsOfPairs.most, rows - first) -
+                                  1)](wide, first, adds, sums);
 }
 
 template <bool aSigned, bool bSigned>
@@ -295,23 +277,26 @@ __attribute__((target("avx2"))) void
 multiplyByPairs(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
   WideSteps wide;
   bool adds = false;
-  PartRows a(rows);
-  for (bool isThere = a.next(); isThere; panel += stepBytes) {
-    const int64_t used = (a.used() + wideLanes - 1) / wideLanes * wideLanes,
-                  at = wide.elements;
-    for (int64_t row = 0; row < rows.count; ++row)
-      widenBytes<aSigned>(rows.row(row) + a.offset, used, wide.rows[row] + at);
-    for (int64_t tile = 0; tile < 2; ++tile)
-      widenBytes<bSigned>(panel + tile * tileBytes, used * tileColumns,
-                          wide.panel[tile][at / group]);
-    wide.elements += used;
-    isThere = a.next();
-    if (isThere && wide.elements + byteStep <= WideSteps::most)
-      continue;
-    multiplySteps(wide, rows.count, adds, sums);
-    adds = true;
-    wide.elements = 0;
-  }
+  for (const PanelPart &part : rows.parts)
+    for (int64_t k = 0; k < rows.used; k += byteStep) {
+      if (wide.elements + byteStep > WideSteps::most) {
+        multiplySteps(wide, rows.count, adds, sums);
+        adds = true;
+        wide.elements = 0;
+      }
+      const int64_t used = (std::min(byteStep, rows.used - k) + wideLanes - 1) /
+                           wideLanes * wideLanes,
+                    at = wide.elements;
+      for (int64_t row = 0; row < rows.count; ++row)
+        widenBytes<aSigned>(rows.row(row) + part.inRow + k, used,
+                            wide.rows[row] + at);
+      for (int64_t tile = 0; tile < 2; ++tile)
+        widenBytes<bSigned>(panel + part.inPanel + panelColumns * k +
+                                tile * tileBytes,
+                            used * tileColumns, wide.panel[tile][at / group]);
+      wide.elements += used;
+    }
+  multiplySteps(wide, rows.count, adds, sums);
 }
 
 //===----------------------------------------------------------------------===//
@@ -341,23 +326,27 @@ multiply512(const ByteBlock &rows, int64_t first, const uint8_t *panel,
   __m512i sum[count][2];
   for (int row = 0; row < count; ++row)
     sum[row][0] = sum[row][1] = _mm512_setzero_si512();
-  for (PartRows steps(rows); steps.next(); panel += stepBytes) {
-    fetch.step();
-    const uint8_t *line = panel;
-    for (int64_t at = steps.offset, end = at + steps.used(); at < end;
-         at += group, line += lineBytes) {
-      __builtin_prefetch(line + stepBytes);
-      __builtin_prefetch(line + stepBytes + tileBytes);
-      const __m512i b[2] = {_mm512_load_si512(line),
-                            _mm512_load_si512(line + tileBytes)};
-      for (int row = 0; row < count; ++row) {
-        __m512i x = _mm512_set1_epi32(groupAt(a[row] + at));
-        if constexpr (isShifted)
-          x = _mm512_xor_si512(x, _mm512_set1_epi32(highBits));
-        for (int half = 0; half < 2; ++half)
-          sum[row][half] =
-              bSigned ? _mm512_dpbusd_epi32(sum[row][half], x, b[half])
-                      : _mm512_dpbusd_epi32(sum[row][half], b[half], x);
+  const int64_t used = rows.used;
+  for (const PanelPart &part : rows.parts) {
+    const uint8_t *line = panel + part.inPanel;
+    const int64_t end = part.inRow + used;
+    for (int64_t at = part.inRow; at < end; line += tileBytes) {
+      fetch.step();
+      for (const int64_t last = std::min(end, at + byteStep); at < last;
+           at += group, line += lineBytes) {
+        __builtin_prefetch(line + stepBytes);
+        __builtin_prefetch(line + stepBytes + tileBytes);
+        const __m512i b[2] = {_mm512_load_si512(line),
+                              _mm512_load_si512(line + tileBytes)};
+        for (int row = 0; row < count; ++row) {
+          __m512i x = _mm512_set1_epi32(groupAt(a[row] + at));
+          if constexpr (isShifted)
+            x = _mm512_xor_si512(x, _mm512_set1_epi32(highBits));
+          for (int half = 0; half < 2; ++half)
+            sum[row][half] =
+                bSigned ? _mm512_dpbusd_epi32(sum[row][half], x, b[half])
+                        : _mm512_dpbusd_epi32(sum[row][half], b[half], x);
+        }
       }
     }
   }
@@ -380,24 +369,26 @@ multiply256(const ByteBlock &rows, int64_t first, const uint8_t *panel,
     __m256i sum[count][2];
     for (int row = 0; row < count; ++row)
       sum[row][0] = sum[row][1] = _mm256_setzero_si256();
-    const uint8_t *from = panel + tile * tileBytes;
-    for (PartRows steps(rows); steps.next(); from += stepBytes) {
-      const auto *line = reinterpret_cast<const __m256i *>(from);
-      for (int64_t at = steps.offset, end = at + steps.used(); at < end;
-           at += group, line += 2) {
-        const __m256i b[2] = {_mm256_load_si256(line),
-                              _mm256_load_si256(line + 1)};
-        for (int row = 0; row < count; ++row) {
-          __m256i x = _mm256_set1_epi32(groupAt(a[row] + at));
-          if constexpr (isShifted)
-            x = _mm256_xor_si256(x, _mm256_set1_epi32(highBits));
-          for (int half = 0; half < 2; ++half)
-            sum[row][half] =
-                bSigned ? _mm256_dpbusd_avx_epi32(sum[row][half], x, b[half])
-                        : _mm256_dpbusd_avx_epi32(sum[row][half], b[half], x);
+    for (const PanelPart &part : rows.parts)
+      for (int64_t k = 0; k < rows.used; k += byteStep) {
+        const auto *line = reinterpret_cast<const __m256i *>(
+            panel + part.inPanel + panelColumns * k + tile * tileBytes);
+        for (int64_t at = part.inRow + k,
+                     end = part.inRow + std::min(rows.used, k + byteStep);
+             at < end; at += group, line += 2) {
+          const __m256i b[2] = {_mm256_load_si256(line),
+                                _mm256_load_si256(line + 1)};
+          for (int row = 0; row < count; ++row) {
+            __m256i x = _mm256_set1_epi32(groupAt(a[row] + at));
+            if constexpr (isShifted)
+              x = _mm256_xor_si256(x, _mm256_set1_epi32(highBits));
+            for (int half = 0; half < 2; ++half)
+              sum[row][half] =
+                  bSigned ? _mm256_dpbusd_avx_epi32(sum[row][half], x, b[half])
+                          : _mm256_dpbusd_avx_epi32(sum[row][half], b[half], x);
+          }
         }
       }
-    }
     for (int row = 0; row < count; ++row)
       for (int half = 0; half < 2; ++half)
         _mm256_store_si256(
@@ -411,7 +402,7 @@ using DotFunction = void (*)(const ByteBlock &, int64_t, const uint8_t *,
                              uint32_t *, PanelFetch &);
 
 template <bool bSigned, bool isShifted> DotFunction dot512(int64_t rows) {
-  static constexpr std::array<DotFunction, rows512> functions = {
+  static constexpr std::array<DotFunction, rows512.most> functions = {
       multiply512<1, bSigned, isShifted>, multiply512<2, bSigned, isShifted>,
       multiply512<3, bSigned, isShifted>, multiply512<4, bSigned, isShifted>,
       multiply512<5, bSigned, isShifted>, multiply512<6, bSigned, isShifted>,
@@ -419,7 +410,7 @@ template <bool bSigned, bool isShifted> DotFunction dot512(int64_t rows) {
   return functions[static_cast<size_t>(rows - 1)];
 }
 template <bool bSigned, bool isShifted> DotFunction dot256(int64_t rows) {
-  static constexpr std::array<DotFunction, rows256> functions = {
+  static constexpr std::array<DotFunction, rows256.most> functions = {
       multiply256<1, bSigned, isShifted>, multiply256<2, bSigned, isShifted>,
       multiply256<3, bSigned, isShifted>, multiply256<4, bSigned, isShifted>,
       multiply256<5, bSigned, isShifted>};
@@ -436,13 +427,13 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
        {dot512<true, false>, dot512<true, true>}}};
   const bool isShifted = signs.a == signs.b;
   const Choice choice = choices[isWide][signs.b][isShifted];
-  const int64_t most = isWide ? rows512 : rows256;
+  const int64_t most = (isWide ? rows512 : rows256).most;
   forEvenGroups(rows.count, most, [&](int64_t first, int64_t count) {
     choice(count)(rows, first, panel, sums, fetch);
   });
   if (!isShifted)
     return;
-  const uint32_t *columns = columnSums(panel, rows.panelDepth()),
+  const uint32_t *columns = columnSums(rows, panel),
                  by = signs.a ? 0u - 128u : 128u;
   for (int64_t row = 0; row < rows.count; ++row)
     for (int64_t j = 0; j < panelColumns; ++j)

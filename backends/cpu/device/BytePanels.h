@@ -11,6 +11,7 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BYTEPANELS_H
 #define SINTER_BACKENDS_CPU_DEVICE_BYTEPANELS_H
 
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/TileRegisters.h"
 
 #include <array>
@@ -64,14 +65,14 @@ void packBytePanel(const ByteMatrix &b, bool isSigned, int64_t depth,
 void packByteRows(const ByteMatrix &a, int64_t rows, int64_t depth,
                   uint8_t *packed);
 
-/// Rows of A, which are sums of parts: part i of a row begins at element
-/// parts[i] of the row and has `depth` elements, which is padded. The panel has
-/// the rows of all parts, in order. Elements that meet zeros of the panel may
-/// be anything: they do from `used` on. Rows are `rowStride` elements apart,
-/// or, if `hasOffsets`, so many behind `data`; tiles need a stride.
+/// Rows of A, which are sums of parts of `depth` elements, which is padded.
+/// Elements that meet zeros of the panel may be anything: they do from `used`
+/// on. Rows are `rowStride` elements apart, or, if `hasOffsets`, so many behind
+/// `data`; tiles need a stride. If the signs of A and the panel are equal, the
+/// parts are all those of the panel.
 struct ByteBlock {
   int64_t depth, used;
-  std::span<const int64_t> parts;
+  std::span<const PanelPart> parts;
   bool hasOffsets;
   const uint8_t *data;
   int64_t rowStride, count; // count: 1 to blockRows
@@ -81,13 +82,10 @@ struct ByteBlock {
     return data +
            (hasOffsets ? offsets[static_cast<size_t>(i)] : i * rowStride);
   }
-  int64_t panelDepth() const {
-    return static_cast<int64_t>(parts.size()) * depth;
-  }
 };
 
-/// How often the unit reads a panel for a block of `count` rows.
-int64_t panelReads(ByteUnit unit, int64_t count);
+/// How the unit multiplies rows: it reads a panel once for each group.
+UnitRows unitRows(ByteUnit unit);
 
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned
 /// to 64 bytes, and so is the panel. hasByteUnit(unit). `fetch` makes a

@@ -31,7 +31,7 @@ public:
                            command.matmul.params->outDtype, shape.transposed,
                            shape.c.col),
                  sizesOf(shape),
-                 {unit, signs, shape.m, {0}, paddedBytes(shape.k), shape.k}),
+                 {unit, signs, {{0, 0}}, paddedBytes(shape.k), shape.k}),
         shape_(shape) {
     if (constantB)
       packConstantB(context, constantB);
@@ -82,6 +82,12 @@ private:
     const int64_t first = unit * blockRows;
     packByteRows({a + first * shape_.a.row, shape_.a.row, shape_.a.col},
                  rowsOf(unit), shape_.k, copy + first * paddedBytes(shape_.k));
+  }
+  int64_t rowsOf(int64_t block) const {
+    return std::min(blockRows, shape_.m - block * blockRows);
+  }
+  RowForm formOf(int64_t block) const override {
+    return {rowsOf(block), parts()};
   }
   void setBlock(const uint8_t *a, int64_t block, int64_t batch, ByteBlock &rows,
                 BlockPlace &place) const override {

@@ -9,7 +9,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ByteCall.h"
 #include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/WindowPlan.h"
@@ -23,13 +22,19 @@ using namespace sinter::rt;
 namespace {
 
 /// A line of the window is one part if that takes fewer steps than its points.
-WindowPlan planOf(const ConvShape &shape, ByteUnit unit) {
+/// Products with padding are left out if they are 0, and if no sums of the
+/// panel's columns correct them.
+WindowPlan planOf(const ConvShape &shape, ByteUnit unit, ByteSigns signs,
+                  int32_t padValue) {
   const int64_t channels = shape.channels, width = shape.dims[1].kernel,
                 depth = paddedBytes(channels), line = width * channels;
   const bool joins =
       shape.dims[1].dilation == 1 && paddedBytes(line) < width * depth;
-  WindowPlan plan(shape, channels, joins, joins ? paddedBytes(line) : depth,
-                  /*takesOffsets=*/unit != ByteUnit::Tiles);
+  WindowForm form{channels, joins, joins ? paddedBytes(line) : depth,
+                  /*elementBytes=*/1, /*takesOffsets=*/unit != ByteUnit::Tiles};
+  if (form.takesOffsets && !signs.a && signs.b && padValue == 0)
+    form.unitRows = unitRows(unit);
+  WindowPlan plan(shape, form);
   plan.isCopied |= depth != channels;
   return plan;
 }
@@ -37,15 +42,15 @@ WindowPlan planOf(const ConvShape &shape, ByteUnit unit) {
 class ByteWindowCall : public ByteCall {
 public:
   ByteWindowCall(OneDnnContext &context, const sinter_command &command,
-                 const ConvShape &shape, ByteUnit unit, ByteSigns signs,
-                 const uint8_t *constantB)
+                 const ConvShape &shape, const WindowPlan &plan, ByteUnit unit,
+                 ByteSigns signs, const uint8_t *constantB)
       : ByteCall(command,
                  ByteStore({command.conv.params->postOps,
                             command.conv.params->numPostOps},
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
-                 sizesOf(shape, unit), factorsOf(shape, unit, signs)),
-        shape_(shape), plan_(planOf(shape, unit)), whole_(wholeRegion(shape)) {
+                 sizesOf(shape, plan), factorsOf(shape, plan, unit, signs)),
+        shape_(shape), plan_(plan) {
     if (constantB)
       packConstantB(context, constantB);
   }
@@ -56,23 +61,20 @@ public:
   }
 
 private:
-  static Factors factorsOf(const ConvShape &shape, ByteUnit unit,
-                           ByteSigns signs) {
-    const WindowPlan plan = planOf(shape, unit);
+  static Factors factorsOf(const ConvShape &shape, const WindowPlan &plan,
+                           ByteUnit unit, ByteSigns signs) {
     return {unit,
             signs,
-            plan.rows,
-            plan.parts(),
+            plan.parts,
             plan.depth,
             shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1),
             plan.skipsGaps};
   }
-  static Sizes sizesOf(const ConvShape &shape, ByteUnit unit) {
-    const WindowPlan plan = planOf(shape, unit);
+  static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
             /*sharesB=*/true,
             shape.filters,
-            ceilDiv(plan.rows, blockRows),
+            plan.blocks,
             plan.elements * plan.planes(),
             /*depth=*/0,
             /*panelBytes=*/0,
@@ -106,10 +108,14 @@ private:
     plan_.copyLine(image, line, copy,
                    static_cast<uint8_t>(command_.conv.params->padValue));
   }
+  RowForm formOf(int64_t block) const override {
+    const PlannedRegion &region = plan_.regionOf(block);
+    return {region.rowsOf(block), region.parts};
+  }
   void setBlock(const uint8_t *a, int64_t block, int64_t image, ByteBlock &rows,
                 BlockPlace &place) const override {
     if (rows.hasOffsets) {
-      plan_.placePoints(image, whole_, block, place, rows.offsets);
+      plan_.placePoints(image, block, place, rows.offsets);
       rows.data = a;
       return;
     }
@@ -120,7 +126,6 @@ private:
 
   const ConvShape shape_;
   const WindowPlan plan_;
-  const WindowRegion whole_;
 };
 
 } // namespace
@@ -146,8 +151,9 @@ LibraryCallResult sinter::cpu::prepareByteWindow(OneDnnContext &context,
           : std::nullopt;
   if (!unit)
     return std::unique_ptr<LibraryCall>();
+  const ConvShape shape = ConvShape(params).withJoinedImages();
   const float *filter = constantAddress(command.slices[1], constants);
   return std::unique_ptr<LibraryCall>(std::make_unique<ByteWindowCall>(
-      context, command, ConvShape(params).withJoinedImages(), *unit, *signs,
-      reinterpret_cast<const uint8_t *>(filter)));
+      context, command, shape, planOf(shape, *unit, *signs, params.padValue),
+      *unit, *signs, reinterpret_cast<const uint8_t *>(filter)));
 }

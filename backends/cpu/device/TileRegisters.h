@@ -32,6 +32,12 @@ inline Pieces piecesOf(const uint8_t *first, int64_t rows, int64_t rowStride,
   return {};
 }
 
+/// A part of the depth of a product.
+struct PanelPart {
+  int64_t inRow;   // elements in front of it in a row of A
+  int64_t inPanel; // bytes in front of it in a panel
+};
+
 /// Memory that is read soon: it is brought into the cache of level 2 step by
 /// step of a product.
 class PanelFetch {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/WindowPlan.h"
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/EveryWidth.h"
 
 using namespace sinter::cpu;
@@ -31,51 +32,55 @@ static PlaneDim joined(const ConvDim &dim) {
   return plane;
 }
 
-WindowPlan::WindowPlan(const ConvShape &shape, int64_t channels,
-                       bool joinsColumns, int64_t depth, bool takesOffsets)
+WindowPlan::WindowPlan(const ConvShape &shape, const WindowForm &form)
     : y(shape.dims[0]),
-      x(joinsColumns ? joined(shape.dims[1]) : PlaneDim(shape.dims[1])),
+      x(form.joinsColumns ? joined(shape.dims[1]) : PlaneDim(shape.dims[1])),
       imageRows(shape.dims[0].in), imageColumns(shape.dims[1].in),
       imageChannels(shape.channels), outColumns(shape.dims[1].out),
       outPoints(shape.outputPoints()), filters(shape.filters),
-      channels(channels), joinsColumns(joinsColumns),
+      channels(form.channels), joinsColumns(form.joinsColumns),
       pointColumns(joinsColumns ? shape.dims[1].stride : 1),
-      elements(pointColumns * channels), depth(depth),
+      elements(pointColumns * channels), depth(form.depth),
       isCopied(joinsColumns || channels != shape.channels),
-      skipsGaps(takesOffsets && x.points != outColumns) {
+      skipsGaps(form.takesOffsets && x.points != outColumns) {
   for (const ConvDim &each : shape.dims)
     isCopied |= each.padLow || each.padHigh || each.stride > 1;
   // The points after the last line's are out of reach.
   rows =
       skipsGaps ? outPoints : (shape.dims[0].out - 1) * x.points + outColumns;
+  for (const PlaneDim::Tap &row : y.taps)
+    for (const PlaneDim::Tap &column : x.taps)
+      parts.push_back(
+          {offsetOf(row.plane, column.plane, row.shift, column.shift),
+           static_cast<int64_t>(parts.size()) * panelColumns * depth *
+               form.elementBytes});
+  const bool leavesOutPadding = skipsGaps && form.unitRows.has_value();
+  for (const WindowRegion &region :
+       leavesOutPadding ? windowRegions(shape, joinsColumns, *form.unitRows)
+                        : std::vector{wholeRegion(shape)}) {
+    const int64_t ofRegion = skipsGaps ? region.points() : rows;
+    regions.push_back({region, blocks, ofRegion, partsOf(region)});
+    blocks += ceilDiv(ofRegion, blockRows);
+  }
 }
 
 std::string WindowPlan::text(int64_t images, bool hasConstantFilter) const {
   return std::to_string(rows) + " rows of " + std::to_string(images) +
          " images, filter packed " +
          (hasConstantFilter ? "at load" : "in each run") +
-         (isCopied ? ", input copied" : "");
+         (isCopied ? ", input copied" : "") +
+         (regions.size() > 1 ? ", padding left out" : "");
 }
 
-std::vector<int64_t> WindowPlan::parts() const {
-  std::vector<int64_t> parts;
-  for (const PlaneDim::Tap &row : y.taps)
-    for (const PlaneDim::Tap &column : x.taps)
-      parts.push_back(
-          offsetOf(row.plane, column.plane, row.shift, column.shift));
-  return parts;
-}
-
-std::vector<int64_t> WindowPlan::partsOf(const WindowRegion &region) const {
-  std::vector<int64_t> parts;
-  for (int64_t row = region.y.begin; row < region.y.end; ++row) {
-    if (joinsColumns)
-      parts.push_back(row);
-    for (int64_t column = region.x.begin;
-         !joinsColumns && column < region.x.end; ++column)
-      parts.push_back(row * static_cast<int64_t>(x.taps.size()) + column);
-  }
-  return parts;
+/// The parts with the taps of `region`.
+std::vector<PanelPart> WindowPlan::partsOf(const WindowRegion &region) const {
+  const TapRange columns = joinsColumns ? TapRange{0, 1} : region.x;
+  std::vector<PanelPart> own;
+  for (int64_t row = region.y.begin; row < region.y.end; ++row)
+    for (int64_t column = columns.begin; column < columns.end; ++column)
+      own.push_back(parts[static_cast<size_t>(row) * x.taps.size() +
+                          static_cast<size_t>(column)]);
+  return own;
 }
 
 int64_t WindowPlan::copyLines() const {
@@ -116,10 +121,12 @@ void WindowPlan::placeRows(int64_t image, int64_t block,
   }
 }
 
-void WindowPlan::placePoints(int64_t image, const WindowRegion &region,
-                             int64_t block, BlockPlace &place,
+void WindowPlan::placePoints(int64_t image, int64_t block, BlockPlace &place,
                              std::array<int64_t, blockRows> &inputs) const {
-  const int64_t first = block * blockRows, inRegion = first / region.columns;
+  const PlannedRegion &own = regionOf(block);
+  const WindowRegion &region = own.region;
+  const int64_t first = (block - own.firstBlock) * blockRows,
+                inRegion = first / region.columns;
   int64_t column = first - inRegion * region.columns;
   const int64_t line = region.firstLine + inRegion;
   int64_t input = (line * x.points + region.firstColumn + column) * elements;
@@ -127,7 +134,7 @@ void WindowPlan::placePoints(int64_t image, const WindowRegion &region,
       (image * outPoints + line * outColumns + region.firstColumn + column) *
           filters +
       place.firstColumn;
-  place.count = std::min(blockRows, region.points() - first);
+  place.count = own.rowsOf(block);
   const bool isAdjacent = region.columns == outColumns;
   if (isAdjacent)
     placeEvenly(offset, filters, place.rows);

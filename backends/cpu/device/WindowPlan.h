@@ -23,6 +23,7 @@
 #include "backends/cpu/device/WindowRegions.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,14 +48,36 @@ struct PlaneDim {
   int64_t points; // of a plane
 };
 
+/// What a unit multiplies.
+struct WindowForm {
+  int64_t channels;     // of a column of the copy
+  bool joinsColumns;    // a part is a line of the window
+  int64_t depth;        // of a part, in elements
+  int64_t elementBytes; // of a panel
+  /// The unit can read rows at any offset, so the points between lines need not
+  /// be computed.
+  bool takesOffsets = false;
+  /// How it multiplies them, if products with padding may be left out.
+  std::optional<UnitRows> unitRows = std::nullopt;
+};
+
+/// A region of the result. Its blocks follow those of the region before.
+struct PlannedRegion {
+  WindowRegion region;
+  int64_t firstBlock;
+  int64_t rows;                 // of A
+  std::vector<PanelPart> parts; // of its rows, among those of the panel
+
+  /// The rows of one of its blocks.
+  int64_t rowsOf(int64_t block) const {
+    return std::min(blockRows, rows - (block - firstBlock) * blockRows);
+  }
+};
+
 /// The layout of the rows of A, in the image or in its copy. All sizes are in
 /// elements.
 struct WindowPlan {
-  /// A column of the copy has `channels` channels, a part `depth` elements. It
-  /// is a line of the window if `joinsColumns`. `takesOffsets`: the unit can
-  /// read rows at any offset, so the points between lines need not be computed.
-  WindowPlan(const ConvShape &shape, int64_t channels, bool joinsColumns,
-             int64_t depth, bool takesOffsets);
+  WindowPlan(const ConvShape &shape, const WindowForm &form);
 
   int64_t planes() const {
     return static_cast<int64_t>(y.remainders.size() * x.remainders.size());
@@ -66,12 +89,16 @@ struct WindowPlan {
         yPlane * static_cast<int64_t>(x.remainders.size()) + xPlane;
     return ((plane * y.points + row) * x.points + column) * elements;
   }
-  /// "300 rows of 2 images, filter packed at load, input copied".
+  /// "300 rows of 2 images, filter packed at load, input copied, padding left
+  /// out".
   std::string text(int64_t images, bool hasConstantFilter) const;
-  /// Where each part of a row begins.
-  std::vector<int64_t> parts() const;
-  /// The numbers of the parts with the taps of `region`.
-  std::vector<int64_t> partsOf(const WindowRegion &region) const;
+  /// The region of block `block`.
+  const PlannedRegion &regionOf(int64_t block) const {
+    return *std::find_if(regions.rbegin(), regions.rend(),
+                         [&](const PlannedRegion &region) {
+                           return region.firstBlock <= block;
+                         });
+  }
   /// The lines of the copy, which are its units, and its elements.
   int64_t copyLines() const;
   int64_t copyElements() const;
@@ -83,10 +110,8 @@ struct WindowPlan {
   /// Sets the rows of `place` to those of block `block` of image `image`, from
   /// `place.firstColumn` on. Not if skipsGaps.
   void placeRows(int64_t image, int64_t block, BlockPlace &place) const;
-  /// The same if skipsGaps, for the points of `region`. Sets the elements of A
-  /// in front of each row, too.
-  void placePoints(int64_t image, const WindowRegion &region, int64_t block,
-                   BlockPlace &place,
+  /// The same if skipsGaps. Sets the elements of A in front of each row, too.
+  void placePoints(int64_t image, int64_t block, BlockPlace &place,
                    std::array<int64_t, blockRows> &inputs) const;
 
   PlaneDim y, x;
@@ -98,10 +123,14 @@ struct WindowPlan {
   int64_t elements;     // of a point
   int64_t depth;        // of a part
   bool isCopied;
-  bool skipsGaps; // rows of A are points of the result
-  int64_t rows;   // of A
+  bool skipsGaps;                     // rows of A are points of the result
+  int64_t rows;                       // of A
+  std::vector<PanelPart> parts;       // of a panel
+  std::vector<PlannedRegion> regions; // the whole result unless skipsGaps
+  int64_t blocks = 0;
 
 private:
+  std::vector<PanelPart> partsOf(const WindowRegion &region) const;
   template <class Element>
   void copyColumns(const Element *from, int64_t count, Element *to) const;
   template <class Element>

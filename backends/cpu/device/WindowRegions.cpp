@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/WindowRegions.h"
-#include "backends/cpu/device/BfloatPanels.h"
-#include "backends/cpu/device/Blocks.h"
 
 #include <algorithm>
 
@@ -46,13 +44,12 @@ std::vector<Run> runsOf(const ConvDim &dim) {
   return runs;
 }
 
-/// In products of one point. Points are multiplied in groups, of which a small
-/// one waits for the sums of its products.
-double costOf(const WindowRegion &region) {
-  constexpr int64_t leastPoints = 6;
-  const int64_t groups = ceilDiv(region.points(), dotRows);
-  return static_cast<double>(std::max(region.points(), groups * leastPoints) *
-                             region.y.count() * region.x.count());
+/// In products of one point. Points are multiplied in groups.
+double costOf(const WindowRegion &region, const UnitRows &unitRows) {
+  const int64_t groups = ceilDiv(region.points(), unitRows.most);
+  return static_cast<double>(
+      std::max(region.points(), groups * unitRows.least) * region.y.count() *
+      region.x.count());
 }
 
 } // namespace
@@ -75,7 +72,8 @@ WindowRegion sinter::cpu::wholeRegion(const ConvShape &shape) {
 /// Lines at the edges are one region each, with the corners: these would be
 /// regions of single points.
 std::vector<WindowRegion> sinter::cpu::windowRegions(const ConvShape &shape,
-                                                     bool joinsColumns) {
+                                                     bool joinsColumns,
+                                                     const UnitRows &unitRows) {
   const ConvDim &y = shape.dims[0], &x = shape.dims[1];
   const WindowRegion whole = wholeRegion(shape);
   std::vector<WindowRegion> regions;
@@ -91,8 +89,8 @@ std::vector<WindowRegion> sinter::cpu::windowRegions(const ConvShape &shape,
   }
   double cost = 0;
   for (const WindowRegion &region : regions)
-    cost += costOf(region);
-  if (cost >= costOf(whole))
+    cost += costOf(region, unitRows);
+  if (cost >= costOf(whole, unitRows))
     return {whole};
   return regions;
 }

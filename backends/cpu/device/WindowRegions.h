@@ -6,6 +6,7 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_WINDOWREGIONS_H
 #define SINTER_BACKENDS_CPU_DEVICE_WINDOWREGIONS_H
 
+#include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/ConvPlan.h"
 
 #include <cstdint>
@@ -41,10 +42,11 @@ struct WindowRegion {
 WindowRegion wholeRegion(const ConvShape &shape);
 
 /// Regions that cover the result of a convolution of two dimensions, or the
-/// whole one if its parts would be too small to be multiplied fast. With
-/// `joinsColumns`, windows keep all their columns.
+/// whole one if its parts would be too small to be multiplied fast in
+/// `unitRows`. With `joinsColumns`, windows keep all their columns.
 std::vector<WindowRegion> windowRegions(const ConvShape &shape,
-                                        bool joinsColumns);
+                                        bool joinsColumns,
+                                        const UnitRows &unitRows);
 
 } // namespace sinter::cpu
 
