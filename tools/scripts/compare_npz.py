@@ -6,7 +6,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     compare_npz.py GOT.npz REFERENCE.npz --tolerance=1e-5
 
 For each array of the reference: max |got - reference| / max |reference| must be at most
-the tolerance; integers and bools must be equal. Names and shapes must agree.
+the tolerance; integers and bools must be equal, or differ by at most --codes. Names and
+shapes must agree.
 """
 
 import argparse
@@ -16,12 +17,14 @@ import sys
 from npz import readNpz
 
 
-def difference(got, reference):
+def difference(got, reference, codes=0):
     """None if they agree, a number to compare with the tolerance, or a sentence."""
     if got.shape != reference.shape:
         return f"shape {list(got.shape)}, not {list(reference.shape)}"
     if not reference.isFloat:
-        wrong = sum(a != b for a, b in zip(got.values, reference.values))
+        if got.isFloat:
+            return "floats where integers are expected"
+        wrong = sum(abs(a - b) > codes for a, b in zip(got.values, reference.values))
         return f"{wrong} of {len(got.values)} integers differ" if wrong else 0.0
     if not got.isFloat:
         return "integers where floats are expected"
@@ -42,6 +45,7 @@ def main():
     parser.add_argument("got")
     parser.add_argument("reference")
     parser.add_argument("--tolerance", type=float, default=1e-5)
+    parser.add_argument("--codes", type=int, default=0)
     options = parser.parse_args()
     got, reference = readNpz(options.got), readNpz(options.reference)
     failed = False
@@ -50,7 +54,7 @@ def main():
             print(f"{name}: missing; there are {', '.join(got)}")
             failed = True
             continue
-        result = difference(got[name], expected)
+        result = difference(got[name], expected, options.codes)
         if isinstance(result, str):
             print(f"{name}: {result}")
             failed = True

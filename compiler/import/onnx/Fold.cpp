@@ -31,14 +31,25 @@ static double costOf(Operation *op) {
   return cost;
 }
 
+/// Whether `op` makes a bias: floats, or integers that are added to what is not
+/// known. It stays a broadcast: the op that adds it reads the vector.
+static bool makesBias(Operation *op) {
+  if (!isa<ir::BroadcastOp>(op))
+    return false;
+  Value result = op->getResult(0);
+  if (isa<FloatType>(ir::tensorType(result).getElementType()))
+    return true;
+  auto sum = result.hasOneUse() ? dyn_cast<ir::AddOp>(*result.user_begin())
+                                : ir::AddOp();
+  return sum && !llvm::all_of(sum->getOperands(), [&](Value operand) {
+           return operand == result || operand.getDefiningOp<ir::ConstantOp>();
+         });
+}
+
 bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   auto evaluate = dyn_cast<ir::EvaluateOpInterface>(op);
   if (!evaluate || isa<ir::ConstantOp>(op) ||
-      !llvm::all_of(op->getResults(), isSmall))
-    return false;
-  // A broadcast bias stays a broadcast: the op that adds it reads the vector.
-  if (isa<ir::BroadcastOp>(op) &&
-      isa<FloatType>(ir::tensorType(op->getResult(0)).getElementType()))
+      !llvm::all_of(op->getResults(), isSmall) || makesBias(op))
     return false;
   llvm::SmallVector<ir::Tensor> operands, results;
   for (Value operand : op->getOperands())

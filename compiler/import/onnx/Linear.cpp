@@ -11,15 +11,19 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-Value emitGemm(NodeImport &n, Value a, Value b, Value c) {
-  double alpha = n.attrFloat("alpha", 1), beta = n.attrFloat("beta", 1);
+Value emitProduct(NodeImport &n, Value a, Value b, size_t bInput) {
   bool transA = n.attrInt("transA", 0), transB = n.attrInt("transB", 0);
-  for (size_t i : {0, 1})
+  for (size_t i : {size_t(0), bInput})
     if (n.rankOf(n.in(i)) != 2)
       return n.fail("input " + quoted(n.inputName(i)) + " has rank " +
                     std::to_string(n.rankOf(n.in(i))) +
                     "; it must be a matrix");
-  Value product = n.dot(a, b, {}, {}, {transA ? 0 : 1}, {transB ? 1 : 0});
+  return n.dot(a, b, {}, {}, {transA ? 0 : 1}, {transB ? 1 : 0});
+}
+
+Value emitGemm(NodeImport &n, Value a, Value b, Value c) {
+  double alpha = n.attrFloat("alpha", 1), beta = n.attrFloat("beta", 1);
+  Value product = emitProduct(n, a, b);
   if (alpha != 1)
     product = n.mul(product, alpha);
   if (!c)

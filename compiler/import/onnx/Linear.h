@@ -10,6 +10,11 @@
 
 namespace sinter::compiler {
 
+/// op(A) * op(B) with the node's attributes transA and transB. A is of input 0
+/// and B of input `bInput`, which must be matrices.
+mlir::Value emitProduct(NodeImport &n, mlir::Value a, mlir::Value b,
+                        size_t bInput = 1);
+
 /// alpha * op(A) * op(B) + beta * C with the node's attributes; C may be null.
 mlir::Value emitGemm(NodeImport &n, mlir::Value a, mlir::Value b,
                      mlir::Value c);

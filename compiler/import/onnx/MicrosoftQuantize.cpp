@@ -190,38 +190,11 @@ static void importMatMulIntegerToFloat(NodeImport &n) {
                           n.in(5), n.in(6)));
 }
 
-//===----------------------------------------------------------------------===//
-// 8-bit sums and products of elements
-//===----------------------------------------------------------------------===//
-
-/// A, A_scale, A_zero_point, B, B_scale, B_zero_point, C_scale, C_zero_point.
-template <class Op> static void importQLinear(NodeImport &n) {
-  for (size_t i : {1, 3, 4, 6})
-    if (!n.has(i)) {
-      n.fail("required input " + std::to_string(i) + " is missing");
-      return;
-    }
-  for (size_t i : {1, 4, 6})
-    if (!n.requireFloat(i))
-      return;
-  auto real = [&](size_t i) {
-    Value v = emitCentred(n, n.in(i), n.in(i + 2), 0, n.b.getI32Type());
-    return n.mul(n.cast(v, n.elementOf(n.in(i + 1))),
-                 n.reshape(n.in(i + 1), {}));
-  };
-  Value y = n.binary<Op>(real(0), real(3));
-  n.out(emitQuantized(n, y, n.reshape(n.in(6), {}),
-                      n.has(7) ? n.reshape(n.in(7), {}) : Value(),
-                      n.elementOf(n.in(0))));
-}
-
 llvm::ArrayRef<OpRow> microsoftQuantizeOps() {
   static constexpr OpRow rows[] = {
       {"DynamicQuantizeMatMul", importDynamicQuantizeMatMul, 3, 5},
       {"MatMulIntegerToFloat", importMatMulIntegerToFloat, 4, 7},
       {"MatMulNBits", importMatMulNBits, 3, 6},
-      {"QLinearAdd", importQLinear<ir::AddOp>, 2, 8},
-      {"QLinearMul", importQLinear<ir::MulOp>, 2, 8},
   };
   return rows;
 }

@@ -21,33 +21,41 @@ namespace sinter::compiler {
 // Along one dimension
 //===----------------------------------------------------------------------===//
 
-/// Before operator set 13, the input is reshaped to a matrix at `axis` (default
-/// 1) and its rows are normalised. `emit` gets a value and the dimension.
+/// Normalises along the dimension `given` (from the end if negative).
+/// `ofMatrix`: x is reshaped to a matrix at that dimension and its rows are
+/// normalised. `emit` gets a value and the dimension.
 template <class Function>
-static void importAlong(NodeImport &n, Function emit) {
-  Value x = n.in(0);
-  int64_t given = n.attrInt("axis", n.version < 13 ? 1 : -1);
-  if (!n.requireFloat())
-    return;
+static Value emitAlong(NodeImport &n, Value x, int64_t given, bool ofMatrix,
+                       Function emit) {
   int64_t rank = n.rankOf(x);
   // There, axis == rank means a matrix of one column.
-  if (n.version < 13 && given == rank) {
-    n.out(n.reshape(emit(n.expandDims(x, {rank}), rank), n.shapeOf(x)));
-    return;
-  }
+  if (ofMatrix && given == rank)
+    return n.reshape(emit(n.expandDims(x, {rank}), rank), n.shapeOf(x));
   std::optional<int64_t> axis = n.axis(given, rank);
   if (!axis)
-    return;
+    return {};
   Ints rest = n.shapeOf(x).drop_front(*axis + 1);
   bool isOneDim = llvm::all_of(rest, [](int64_t size) { return size == 1; });
-  if (n.version >= 13 || isOneDim) {
-    n.out(emit(x, *axis));
-    return;
-  }
+  if (!ofMatrix || isOneDim)
+    return emit(x, *axis);
   int64_t rows = 1, columns = 1;
   for (int64_t i = 0; i < rank; ++i)
     (i < *axis ? rows : columns) *= n.shapeOf(x)[i];
-  n.out(n.reshape(emit(n.reshape(x, {rows, columns}), 1), n.shapeOf(x)));
+  return n.reshape(emit(n.reshape(x, {rows, columns}), 1), n.shapeOf(x));
+}
+
+/// Before operator set 13, of a matrix; the axis is 1 by default.
+template <class Function>
+static void importAlong(NodeImport &n, Function emit) {
+  bool ofMatrix = n.version < 13;
+  int64_t axis = n.attrInt("axis", ofMatrix ? 1 : -1);
+  if (n.requireFloat())
+    n.out(emitAlong(n, n.in(0), axis, ofMatrix, emit));
+}
+
+Value emitSoftmax(NodeImport &n, Value x, int64_t axis, bool ofMatrix) {
+  return emitAlong(n, x, axis, ofMatrix,
+                   [&](Value v, int64_t dim) { return n.softmax(v, dim); });
 }
 
 static void importSoftmax(NodeImport &n) {

@@ -10,6 +10,10 @@
 
 namespace sinter::compiler {
 
+/// The softmax of x along `axis`. `ofMatrix`: as before operator set 13, x is
+/// reshaped to a matrix at `axis`, whose rows are normalised.
+mlir::Value emitSoftmax(NodeImport &n, mlir::Value x, int64_t axis,
+                        bool ofMatrix);
 /// LayerNormalization over the dimensions from `axis` on; `bias` may be null.
 mlir::Value emitLayerNorm(NodeImport &n, mlir::Value x, mlir::Value scale,
                           mlir::Value bias, int64_t axis, double epsilon);

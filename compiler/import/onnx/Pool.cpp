@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Pool.h"
 #include "compiler/base/Text.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Windows.h"
@@ -24,12 +25,12 @@ struct Pool {
 
 /// The window of a pool, with the padding that ceil_mode needs; nothing after
 /// fail().
-static std::optional<Pool> readPool(NodeImport &n) {
+static std::optional<Pool> readPool(NodeImport &n, Value x) {
   std::optional<Shape> kernel = n.attrInts("kernel_shape");
   bool isCeil = n.attrInt("ceil_mode", 0);
   if (!n.requireRank(0, 3))
     return std::nullopt;
-  Ints input = n.shapeOf(n.in(0)).drop_front(2);
+  Ints input = n.shapeOf(x).drop_front(2);
   if (!kernel || kernel->size() != input.size()) {
     n.fail("attribute 'kernel_shape' must have " +
            std::to_string(input.size()) + " entries");
@@ -84,8 +85,8 @@ static Shape countAlong(const Pool &pool, size_t i, int64_t size, int64_t low,
 }
 
 /// The divisors of window sums: a product over dimensions.
-static Value emitCounts(NodeImport &n, const Pool &pool, bool withPadding) {
-  Value x = n.in(0);
+static Value emitCounts(NodeImport &n, Value x, const Pool &pool,
+                        bool withPadding) {
   Ints input = n.shapeOf(x).drop_front(2);
   Type element = n.elementOf(x);
   Shape result = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
@@ -116,20 +117,25 @@ static Value emitCounts(NodeImport &n, const Pool &pool, bool withPadding) {
   return n.broadcast(counts, result);
 }
 
-static void importAveragePool(NodeImport &n) {
+Value emitAveragePool(NodeImport &n, Value x, bool countsBeyondPadding) {
   bool withPadding = n.attrInt("count_include_pad", 0);
-  std::optional<Pool> pool = readPool(n);
-  if (!pool || !n.requireFloat())
-    return;
+  std::optional<Pool> pool = readPool(n, x);
+  if (!pool)
+    return {};
+  if (countsBeyondPadding)
+    pool->explicitHigh = pool->window.high;
   // emitCounts builds tables along each dimension.
   for (size_t i = 0; i < pool->output.size(); ++i)
     if (pool->output[i] > (1 << 20) ||
-        pool->output[i] * pool->window.size[i] > (1 << 24)) {
-      n.unsupported("windows of this number and size");
-      return;
-    }
-  Value sum = n.reduceWindow(ir::ReduceKind::sum, n.in(0), pool->window);
-  n.out(n.div(sum, emitCounts(n, *pool, withPadding)));
+        pool->output[i] * pool->window.size[i] > (1 << 24))
+      return n.unsupported("windows of this number and size");
+  Value sum = n.reduceWindow(ir::ReduceKind::sum, x, pool->window);
+  return n.div(sum, emitCounts(n, x, *pool, withPadding));
+}
+
+static void importAveragePool(NodeImport &n) {
+  if (n.requireFloat())
+    n.out(emitAveragePool(n, n.in(0)));
 }
 
 /// The index of each window's maximum in the whole input, row-major, or with
@@ -195,7 +201,7 @@ static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
 
 static void importMaxPool(NodeImport &n) {
   bool columnMajor = n.attrInt("storage_order", 0);
-  std::optional<Pool> pool = readPool(n);
+  std::optional<Pool> pool = readPool(n, n.in(0));
   if (!pool)
     return;
   n.out(n.reduceWindow(ir::ReduceKind::max, n.in(0), pool->window));
@@ -223,7 +229,7 @@ static int64_t readP(NodeImport &n) {
 
 static void importLpPool(NodeImport &n) {
   int64_t p = readP(n);
-  std::optional<Pool> pool = readPool(n);
+  std::optional<Pool> pool = readPool(n, n.in(0));
   if (!pool || !n.requireFloat())
     return;
   n.out(emitLp(n, p, [&](Value v) {

@@ -20,11 +20,8 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// A scale or zero point of x: one value, one per index of `axis`, one in a
-/// shape that broadcasts to x, or (with `block`) one per `block` indices of
-/// `axis`.
-static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
-                    int64_t block = 0) {
+Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
+             int64_t block) {
   if (!parameter || !x)
     return {};
   if (ir::tensorType(parameter).getNumElements() == 1)
@@ -133,12 +130,40 @@ static void importDynamicQuantizeLinear(NodeImport &n) {
 // Products
 //===----------------------------------------------------------------------===//
 
+bool checkZeroPoint(NodeImport &n, Value zeroPoint, Type element) {
+  if (n.elementOf(zeroPoint) != element)
+    n.fail("the zero point has another element type than its codes");
+  return !n.failed();
+}
+
 Value emitCentred(NodeImport &n, Value x, Value zeroPoint, int64_t axis,
                   Type wide) {
   Value value = n.cast(x, wide);
-  if (!zeroPoint)
+  if (!zeroPoint || !checkZeroPoint(n, zeroPoint, n.elementOf(x)))
     return value;
   return n.sub(value, n.cast(spread(n, zeroPoint, x, axis), wide));
+}
+
+/// A single value in the shape {}, which broadcasts to all others.
+static Value compact(NodeImport &n, Value scale) {
+  if (!scale)
+    return {};
+  scale = n.cast(scale, n.f32());
+  return ir::tensorType(scale).getNumElements() == 1 ? n.reshape(scale, {})
+                                                     : scale;
+}
+
+Value emitFactor(NodeImport &n, Value xScale, Value yScale) {
+  return n.mul(compact(n, xScale), compact(n, yScale));
+}
+
+Value emitRequantized(NodeImport &n, Value sum, Value factor, Value scale,
+                      Value zeroPoint, int64_t axis) {
+  Value real = n.cast(sum, n.f32());
+  factor = spread(n, n.div(factor, compact(n, scale)), real, axis);
+  return emitQuantized(n, n.mul(real, factor), n.splatLike(real, 1),
+                       spread(n, zeroPoint, real, axis),
+                       n.elementOf(zeroPoint));
 }
 
 static void importMatMulInteger(NodeImport &n) {
@@ -154,13 +179,13 @@ static void importQLinearMatMul(NodeImport &n) {
       return;
   Value sum = n.matmul(emitCentred(n, n.in(0), n.in(2), -2, i32),
                        emitCentred(n, n.in(3), n.in(5), -1, i32));
-  Value real = n.cast(sum, n.f32());
-  auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
-  Value factor =
-      n.mul(spread(n, single(1), real, -2), spread(n, single(4), real, -1));
-  factor = n.div(factor, spread(n, single(6), real, -1));
-  n.out(emitQuantized(n, n.mul(real, factor), n.splatLike(real, 1),
-                      spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
+  if (!sum)
+    return;
+  Value xScale = n.in(1);
+  if (ir::tensorType(xScale).getNumElements() > 1) // one for each row
+    xScale = spread(n, xScale, sum, -2);
+  n.out(emitRequantized(n, sum, emitFactor(n, xScale, n.in(4)), n.in(6),
+                        n.in(7), -1));
 }
 
 static void importConvInteger(NodeImport &n) {
@@ -177,13 +202,8 @@ static void importQLinearConv(NodeImport &n) {
   Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, i32),
                        emitCentred(n, n.in(3), n.in(5), 0, i32),
                        n.has(8) ? n.in(8) : Value());
-  Value real = n.cast(sum, n.f32());
-  auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
-  Value factor =
-      n.mul(spread(n, single(1), real, 1), spread(n, single(4), real, 1));
-  factor = n.div(factor, spread(n, single(6), real, 1));
-  n.out(emitQuantized(n, n.mul(real, factor), n.splatLike(real, 1),
-                      spread(n, n.in(7), real, 1), n.elementOf(n.in(7))));
+  n.out(emitRequantized(n, sum, emitFactor(n, n.in(1), n.in(4)), n.in(6),
+                        n.in(7), 1));
 }
 
 llvm::ArrayRef<OpRow> quantizeOps() {

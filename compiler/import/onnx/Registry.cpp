@@ -31,7 +31,7 @@ static llvm::ArrayRef<Domain> domains() {
       {"com.microsoft",
        1,
        {microsoftAttentionOps(), microsoftFusedOps(), microsoftNormOps(),
-        microsoftQuantizeOps()}},
+        microsoftQLinearOps(), microsoftQuantizeOps()}},
   };
   return table;
 }

@@ -68,6 +68,7 @@ llvm::ArrayRef<OpRow> signalOps();
 llvm::ArrayRef<OpRow> microsoftAttentionOps();
 llvm::ArrayRef<OpRow> microsoftFusedOps();
 llvm::ArrayRef<OpRow> microsoftNormOps();
+llvm::ArrayRef<OpRow> microsoftQLinearOps();
 llvm::ArrayRef<OpRow> microsoftQuantizeOps();
 
 /// The newest operator set of `domain` whose operators are known; nothing for

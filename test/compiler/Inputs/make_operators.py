@@ -143,6 +143,15 @@ def main():
        block_size=4)
     for op in ["QLinearAdd", "QLinearMul"]:
         ms(op, [one(2, u8), scale, zero, one(2, u8), scale, zero, scale])
+    coded = [one((1, 2, 2), u8), scale, zero]
+    ms("QGemm", [one((2, 2), u8), scale, zero, one((2, 2), u8), scale, zero])
+    for op in ["QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid"]:
+        ms(op, [*coded, scale])
+    ms("QLinearAveragePool", [*coded, scale], kernel_shape=[1])
+    ms("QLinearReduceMean", [*coded, scale], axes=[1], keepdims=1)
+    ms("QLinearSoftmax", [*coded, scale, zero], opset=13)
+    ms("QLinearConcat", [scale, zero, *coded], axis=0)
+    ms("QLinearWhere", [np.array(True), *coded, *coded, scale, zero])
 
     for op, (test, values) in sorted(nodeTests().items()):
         if op in byHand:

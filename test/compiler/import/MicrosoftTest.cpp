@@ -236,3 +236,132 @@ TEST_CASE("refused operators of several domains are listed together") {
   CHECK(result.says("com.microsoft.Sampling"));
   CHECK(result.says("com.example.Gelu"));
 }
+
+namespace {
+
+const int32_t kU8 = ::onnx::TensorProto::UINT8;
+const int32_t kI8 = ::onnx::TensorProto::INT8;
+using Codes = std::vector<int32_t>;
+
+/// Adds codes, their scale and their zero point.
+OneNode &addCodes(OneNode &node, const Sizes &sizes, const Codes &codes,
+                  float scale, int32_t zero, int32_t type = kU8,
+                  int32_t zeroType = kU8) {
+  return node.typed(type, sizes, codes)
+      .floats({}, {scale})
+      .typed(zeroType, {}, {zero});
+}
+
+OneNode ofCodes(const char *op, int32_t zeroType = kU8) {
+  OneNode node = ofMicrosoft(op);
+  addCodes(node, {1, 4}, {0, 100, 110, 200}, 0.5f, 100, kU8, zeroType);
+  return node;
+}
+
+/// A matrix of 1 x 2 and one of 2 x 1.
+OneNode qGemm(int32_t aZero = kU8, int32_t bZero = kI8) {
+  OneNode node = ofMicrosoft("QGemm");
+  addCodes(node, {1, 2}, {11, 13}, 0.5f, 10, kU8, aZero);
+  addCodes(node, {2, 1}, {-2, 5}, 0.25f, 1, kI8, bZero);
+  return node;
+}
+
+OneNode qConcat(int32_t zeroType = kU8) {
+  OneNode node = ofMicrosoft("QLinearConcat");
+  node.floats({}, {1}).typed(kU8, {}, {0});
+  addCodes(node, {2}, {1, 2}, 1, 0, kU8, zeroType);
+  return node;
+}
+
+} // namespace
+
+TEST_CASE("operators on 8-bit codes by hand") {
+  ofCodes("QLinearLeakyRelu")
+      .floats({}, {0.25f})
+      .typed(kU8, {}, {8})
+      .set("alpha", 0.01)
+      .gives({1, 4}, {6, 8, 28, 208});
+  ofCodes("QLinearReduceMean")
+      .floats({}, {0.5f})
+      .set("keepdims", 0)
+      .set("axes", Sizes{-1})
+      .gives({1}, {2});
+  OneNode all = ofMicrosoft("QLinearReduceMean");
+  addCodes(all, {1, 2}, {-10, 2}, 0.5f, -2, kI8, kI8);
+  all.floats({}, {0.25f}).typed(kI8, {}, {-100}).set("axes", Sizes{});
+  all.gives({1, 1}, {-104});
+  // (1 * -3 + 3 * 4) / 8; the bias is in 1/8, too.
+  qGemm().gives({1, 1}, {9.0 / 8});
+  qGemm()
+      .typed(::onnx::TensorProto::INT32, {1}, {7})
+      .set("alpha", 0.5)
+      .gives({1, 1}, {1});
+  qGemm()
+      .absent()
+      .floats({}, {0.25f})
+      .typed(kI8, {}, {-100})
+      .gives({1, 1}, {-96});
+}
+
+TEST_CASE("operators on 8-bit codes that are refused") {
+  const char *zeroPoint =
+      "the zero point has another element type than its codes";
+  for (const char *op :
+       {"QLinearSigmoid", "QLinearLeakyRelu", "QLinearReduceMean",
+        "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSoftmax"}) {
+    INFO(op);
+    auto begin = [&](int32_t zeroType = kU8) {
+      OneNode node = ofMicrosoft(op);
+      addCodes(node, {1, 1, 4}, {1, 2, 3, 4}, 0.5f, 1, kU8, zeroType);
+      if (op == std::string("QLinearSoftmax"))
+        node.set("opset", 13);
+      if (op == std::string("QLinearAveragePool"))
+        node.set("kernel_shape", Sizes{2});
+      return node;
+    };
+    begin().fails("required input 3 is missing");
+    begin(kI8).floats({}, {1}).fails(zeroPoint);
+    begin().floats({}, {1}).typed(kI8, {}, {0}).fails(zeroPoint);
+    begin().floats({2}, {1, 1}).fails("has shape [2]; it must be a single");
+    begin().typed(kU8, {}, {1}).fails("must be of a float type");
+    begin().floats({}, {1}).absent().floats({}, {1}).fails(
+        "has 6 inputs; at most 5 are allowed");
+  }
+  ofMicrosoft("QLinearSigmoid")
+      .x({2}, {1, 2})
+      .floats({}, {1})
+      .absent()
+      .floats({}, {1})
+      .fails("must be of uint8 or int8");
+  ofCodes("QLinearSoftmax").floats({}, {1}).fails("'opset' is missing");
+  ofCodes("QLinearGlobalAveragePool")
+      .floats({}, {1})
+      .fails("has rank 2; at least 3 is needed");
+  ofCodes("QLinearAdd", kI8).fails(zeroPoint);
+  ofCodes("QLinearAdd").fails("required input 3 is missing");
+
+  OneNode where = ofMicrosoft("QLinearWhere");
+  where.typed(kU8, {}, {1});
+  addCodes(where, {2}, {1, 2}, 1, 0);
+  addCodes(where, {2}, {3, 4}, 1, 0);
+  where.floats({}, {1}).typed(kU8, {}, {0}).fails("it must be bool");
+
+  qConcat().fails("attribute 'axis' is missing");
+  qConcat(kI8).set("axis", 0).fails(zeroPoint);
+  qConcat()
+      .typed(kU8, {2}, {1, 2})
+      .floats({}, {1})
+      .set("axis", 0)
+      .fails("has 7 inputs; they must be two and three for each part");
+
+  qGemm().absent().floats({}, {1}).fails(
+      "with only one of the inputs 'y_scale' and 'y_zero_point'", 3);
+  qGemm().floats({1}, {1}).fails("they must be equal");
+  qGemm().set("transB", 1).fails("contract");
+  qGemm(kI8).fails(zeroPoint);
+  qGemm(kU8, kU8).fails(zeroPoint);
+  OneNode vector = ofMicrosoft("QGemm");
+  addCodes(vector, {2}, {11, 13}, 1, 10);
+  addCodes(vector, {2, 1}, {1, 2}, 1, 0);
+  vector.fails("it must be a matrix");
+}

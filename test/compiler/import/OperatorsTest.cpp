@@ -397,6 +397,11 @@ TEST_CASE("quantised values") {
       .typed(u8, {}, {1})
       .typed(u8, {2, 1, 1, 2}, {1, 2, 3, 4})
       .gives({2, 1, 1, 2}, {8, 8, 20, 20});
+  OneNode("MatMulInteger", 10)
+      .typed(u8, {1, 2}, {3, 5})
+      .typed(u8, {2, 1}, {1, 2})
+      .typed(i8, {}, {1})
+      .fails("the zero point has another element type than its codes");
 }
 
 TEST_CASE("float16 overflows in no step of a node") {

@@ -7,8 +7,10 @@ from graph import F16, F32, Graph, Tensor, allNodes
 
 # Their float operands are float32 in ONNX, or in the opsets that generate.py makes.
 FLOAT32_ONLY = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul",
-                "QLinearConv", "QLinearAdd", "QLinearMul", "MatMulIntegerToFloat",
-                "DynamicQuantizeMatMul", "Range", "Celu", "CumSum", "IsInf"}
+                "QLinearConv", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu",
+                "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearWhere",
+                "QLinearConcat", "QGemm", "MatMulIntegerToFloat", "DynamicQuantizeMatMul",
+                "Range", "Celu", "CumSum", "IsInf"}
 # Operands that stay float32: operator, number of the input.
 SCALES = {("Resize", 2), ("Upsample", 1)}
 LARGEST = 6e4

@@ -4,7 +4,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
 
 from builder import broadcast, maker
-from graph import F32, I32, I8, Tensor, U8, count
+from graph import BOOL, F32, I32, I8, Tensor, U8, count
 from makers_linear import windows
 
 
@@ -133,6 +133,73 @@ def qLinearElementwise(b):
     b.microsoft(b.r.of(["QLinearAdd", "QLinearMul"]), [*operands, resultScale(b),
                 zeroOf(b, type_) if b.r.chance(0.7) else None],
                 [(type_, broadcast(x[0].shape, shape), 255)])
+
+
+@maker("quantize", 13)
+def qGemm(b):
+    """Of ONNX Runtime."""
+    rows, inner, columns = (b.r.of([1, 3, 8, 17]) for _ in range(3))
+    transA, transB = (int(b.r.chance(0.3)) for _ in range(2))
+    type_ = b.r.of([U8, I8])
+    x = coded(b, (inner, rows) if transA else (rows, inner), type_)
+    y = coded(b, (columns, inner) if transB else (inner, columns), b.r.of([I8, type_]))
+    if b.r.chance(0.3):  # of each column
+        y[1:] = [scaleOf(b, (columns,)), zeroOf(b, y[0].type, (columns,))]
+    bias = b.new(b.r.of([(columns,), (1,), (rows, 1)]), I32, 900) if b.r.chance() else None
+    result, out = [], (F32, (rows, columns), 1e5)
+    if b.r.chance(0.7):
+        result, out = [resultScale(b), zeroOf(b, type_)], (type_, (rows, columns), 255)
+    b.microsoft("QGemm", [*x, *y, bias, *result], [out], transA=transA or None,
+                transB=transB, alpha=b.maybe(0.5))
+
+
+@maker("quantize", 13, weight=2)
+def qLinearFunction(b):
+    """Of ONNX Runtime: of one operand."""
+    op = b.r.of(["Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool"])
+    type_ = b.r.of([U8, I8])
+    isPool = op.endswith("Pool")
+    shape = b.shape(b.r.between(1, 3))
+    if isPool:
+        shape = (b.r.between(1, 2), b.r.between(1, 3), *(b.r.between(3, 7) for _ in range(2)))
+    x = coded(b, shape, type_)
+    given, out = {}, shape
+    if op == "LeakyRelu":
+        given = {"alpha": b.maybe(0.3)}
+    elif op == "Softmax":
+        given = {"axis": b.axis(len(shape)), "opset": b.r.of([11, 13])}
+    elif op == "AveragePool":
+        kernel, strides = ([b.r.between(1, 3) for _ in range(2)] for _ in range(2))
+        given, sizes = windows(b, x[0], kernel, strides, [1, 1])
+        given.update(kernel_shape=kernel, strides=strides, count_include_pad=b.maybe(1))
+        out = (*shape[:2], *sizes)
+    elif isPool:
+        out = (*shape[:2], 1, 1)
+    scale = resultScale(b)
+    if op in ("Sigmoid", "Softmax"):
+        scale = b.constant([0.0071310237], F32, ())
+    b.microsoft("QLinear" + op, [*x, scale, zeroOf(b, type_)], [(type_, out, 255)], **given)
+
+
+@maker("quantize", 13)
+def qLinearParts(b):
+    """Of ONNX Runtime: what puts codes of several scales together."""
+    type_ = b.r.of([U8, I8])
+    shape = b.shape(b.r.between(1, 3))
+    result = [resultScale(b), zeroOf(b, type_)]
+    if b.r.chance():
+        condition = b.new(tuple(b.r.of([1, s]) for s in shape), BOOL)
+        b.microsoft("QLinearWhere", [condition, *coded(b, shape, type_), *coded(b, shape, type_),
+                    *result], [(type_, shape, 255)])
+        return
+    axis, parts, size = b.r.below(len(shape)), [], 0
+    for _ in range(b.r.between(1, 3)):
+        part = list(shape)
+        part[axis] = b.r.between(1, 5)
+        size += part[axis]
+        parts += coded(b, tuple(part), type_)
+    b.microsoft("QLinearConcat", [*result, *parts],
+                [(type_, (*shape[:axis], size, *shape[axis + 1:]), 255)], axis=axis)
 
 
 @maker("quantize", 13)
