@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/BfloatUnit.h"
 #include "runtime/base/CpuRates.h"
 #include "runtime/base/Float16.h"
 #include "runtime/base/UserCache.h"
@@ -106,6 +107,24 @@ std::string check(const Params &narrow, const Params &wide,
     command.run(threads, other);
     REQUIRE(sameBits(first, other));
   }
+  double largest = 0;
+  for (float value : expected)
+    largest = std::max(largest, std::abs(double(value)));
+  // Half a unit in the last place of the result's type, and of a sum in fp32.
+  double place = narrow.outDtype == SINTER_BF16  ? 0x1p-8
+                 : narrow.outDtype == SINTER_F16 ? 0x1p-11
+                                                 : 0;
+  auto requireNear = [&](const Packed &result) {
+    std::vector<float> got = unpack(narrow.outDtype, result, resultSize);
+    for (size_t i = 0; i < resultSize; ++i) {
+      CAPTURE(i, expected[i], got[i], command.description);
+      REQUIRE(std::abs(double(got[i]) - expected[i]) <=
+              place * std::abs(double(expected[i])) + 0x1p-17 * largest);
+    }
+  };
+  requireNear(first);
+  // oneDNN fuses fewer post-ops into what it computes in scratch.
+  const bool hasUnit = cpu::bfloatUnit() != rt::Bf16Unit::Widened;
   for (const Operand &shared : operands) {
     if (!shared.mayBeResult)
       continue;
@@ -123,22 +142,13 @@ std::string check(const Params &narrow, const Params &wide,
       Packed result = pack(narrow.outDtype, shared.values);
       inPlace.run(threads, result);
       REQUIRE(inPlace.status.ok());
-      REQUIRE(inPlace.description == command.description);
-      REQUIRE(sameBits(first, result));
+      if (hasUnit) {
+        REQUIRE(inPlace.description == command.description);
+        REQUIRE(sameBits(first, result));
+      } else {
+        requireNear(result);
+      }
     }
-  }
-  std::vector<float> got = unpack(narrow.outDtype, first, resultSize);
-  double largest = 0;
-  for (float value : expected)
-    largest = std::max(largest, std::abs(double(value)));
-  // Half a unit in the last place of the result's type, and of a sum in fp32.
-  double place = narrow.outDtype == SINTER_BF16  ? 0x1p-8
-                 : narrow.outDtype == SINTER_F16 ? 0x1p-11
-                                                 : 0;
-  for (size_t i = 0; i < resultSize; ++i) {
-    CAPTURE(i, expected[i], got[i], command.description);
-    REQUIRE(std::abs(double(got[i]) - expected[i]) <=
-            place * std::abs(double(expected[i])) + 0x1p-17 * largest);
   }
   return command.description;
 }
