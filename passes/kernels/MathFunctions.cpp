@@ -320,11 +320,19 @@ Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
   // neighbours.
   Value isKnown = less(abs(x), number(0x1p52));
   Value bounded = select(isKnown, x, number(0));
-  // x 2/pi is rounded: near 2^52 r may reach pi/2, and the series give 50 bits.
-  Value n = round(mul(bounded, number(2 / std::numbers::pi)));
-  Value r = fma(n, number(-kHalfPi1), bounded);
-  r = fma(n, number(-kHalfPi2), r);
-  r = fma(n, number(-kHalfPi3), r);
+  auto without = [&](Value r, Value n) { // r - n pi/2
+    r = fma(n, number(-kHalfPi1), r);
+    r = fma(n, number(-kHalfPi2), r);
+    return fma(n, number(-kHalfPi3), r);
+  };
+  auto quarters = [&](Value x) {
+    return round(mul(x, number(2 / std::numbers::pi)));
+  };
+  Value n = quarters(bounded), r = without(bounded, n);
+  // x 2/pi is rounded: near 2^52, n may be one too many or too few.
+  Value more = quarters(r);
+  r = without(r, more);
+  n = add(n, more);
   Value z = mul(r, r);
   Value sine =
       sub(r, mul(mul(r, z), polynomial(z, inverseFactorials(3, 2, 7, true))));
@@ -461,6 +469,8 @@ Value MathFunctions::erf(Value x) {
                     exp(b.create<arith::NegFOp>(z)));
   Value result = mul(scale, sum);
   result = select(less(number(1), result), number(1), result);
+  // The sum is rounded; from 6 on, 1 is nearest.
+  result = select(less(a, number(6)), result, number(1));
   return select(isNan(x), x, withSignOf(result, x));
 }
 

@@ -138,10 +138,10 @@ static void importAveragePool(NodeImport &n) {
     n.out(emitAveragePool(n, n.in(0)));
 }
 
-/// The index of each window's maximum in the whole input, row-major, or with
-/// the last two spatial dimensions swapped (storage_order 1). The elements of
-/// all windows are put side by side, as one strided slice per offset in the
-/// window.
+/// The index of each window's maximum in the whole input. The spatial
+/// dimensions are in row-major or column-major order (storage_order). The
+/// elements of all windows are put side by side, as one strided slice per
+/// offset in the window.
 static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
   Value x = n.in(0);
   const Emit::Window &window = pool.window;
@@ -187,8 +187,8 @@ static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
                       n.iota(result, 1, n.i64()));
   Shape order(spatial);
   std::iota(order.begin(), order.end(), 0);
-  if (columnMajor && spatial >= 2)
-    std::swap(order[spatial - 1], order[spatial - 2]);
+  if (columnMajor)
+    std::reverse(order.begin(), order.end());
   Value index = plane;
   for (int64_t i : order) {
     Value position =

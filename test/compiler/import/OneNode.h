@@ -72,6 +72,12 @@ public:
     node_->add_input("");
     return *this;
   }
+  /// y is the node's second output.
+  OneNode &second() {
+    node_->set_output(0, "first");
+    node_->add_output("y");
+    return *this;
+  }
   OneNode &set(const std::string &name, int64_t value) {
     ModelBuilder::setInt(*node_, name, value);
     return *this;

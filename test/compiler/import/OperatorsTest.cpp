@@ -507,6 +507,17 @@ TEST_CASE("windows") {
       .set("pads", Sizes{1, 1})
       .set("count_include_pad", 1)
       .gives({1, 1, 5}, {1, 2, 3, 4, 3});
+  // Indices in row-major and column-major order.
+  const Values eight = {1, 2, 3, 4, 5, 6, 7, 8};
+  const Values column = {0, 4, 2, 6, 1, 5, 3, 7};
+  for (int storage : {0, 1})
+    OneNode("MaxPool", 12)
+        .x({1, 1, 2, 2, 2}, eight)
+        .second()
+        .set("kernel_shape", Sizes{1, 1, 1})
+        .set("storage_order", storage)
+        .gives({1, 1, 2, 2, 2},
+               storage ? column : Values{0, 1, 2, 3, 4, 5, 6, 7});
   for (const Sizes &bad :
        {Sizes{0}, Sizes{-1}, Sizes{INT64_MAX}, Sizes{1, 1}}) {
     OneNode("MaxPool", 12)

@@ -177,7 +177,7 @@ def pool(b):
     outputs = [(F32, (x.shape[0], x.shape[1], *sizes), x.most * (27 if op == "LpPool" else 1))]
     if op == "MaxPool" and x.apart and b.r.chance(0.4):
         outputs.append((I64, outputs[0][1], x.size))
-        given["storage_order"] = b.maybe(b.r.below(2) if dims == 2 else 0)
+        given["storage_order"] = b.maybe(b.r.below(2))
     if op == "AveragePool":
         given["count_include_pad"] = b.maybe(b.r.below(2))
     if op == "LpPool":
