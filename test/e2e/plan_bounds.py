@@ -131,11 +131,13 @@ def plans(folder, model):
         return
     summary = subprocess.run(["sinter-inspect", model, "--json", "-O0", *sizes],
                              capture_output=True, text=True, check=True).stdout
-    output = next(o["name"] for o in json.loads(summary)["entries"][0]["outputs"]
-                  if o["dtype"] == "float32")
+    floats = [o["name"] for o in json.loads(summary)["entries"][0]["outputs"]
+              if o["dtype"] == "float32"]
+    if not floats:  # codes have no loss
+        return
     trained = inspect(folder, model, [*sizes, "--train", "--allow-rewritten-parameters",
                                       "--optimizer=adam",
-                                      f"--loss=mse:logits={output}"])
+                                      f"--loss=mse:logits={floats[0]}"])
     # A model without weights, or whose outputs do not begin with the batch.
     if not any(why in (trained[2] or "")
                for why in ("nothing to train", "does not begin with the batch")):
