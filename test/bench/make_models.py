@@ -37,12 +37,12 @@ def mlp():
                          nn.ReLU(), nn.Linear(256, 10))
 
 
-class Lstm(nn.Module):
-    """Two layers of 256; the network's result is that of every step."""
+class Recurrent(nn.Module):
+    """Two layers of 256, of nn.LSTM or nn.GRU; the network's result is that of every step."""
 
-    def __init__(self):
+    def __init__(self, layers=nn.LSTM):
         super().__init__()
-        self.layers = nn.LSTM(256, 256, 2, batch_first=True)
+        self.layers = layers(256, 256, 2, batch_first=True)
 
     def forward(self, x):
         return self.layers(x)[0]
@@ -71,7 +71,7 @@ def main():
     save(folder, "bert-base", Bert(30522, 512, 768, 12, 12),
          {"input_ids": tokens, "attention_mask": torch.ones_like(tokens),
           "token_type_ids": tokens}, output_names=["hidden", "pooled"])
-    save(folder, "lstm", Lstm(), {"x": torch.zeros(1, 64, 256)})
+    save(folder, "lstm", Recurrent(), {"x": torch.zeros(1, 64, 256)})
     save(folder, "mlp", mlp(), {"x": torch.zeros(1, 1, 28, 28)})
 
 

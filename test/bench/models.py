@@ -30,7 +30,7 @@ sys.path[:0] = [HERE] + [os.path.join(HERE, *path) for path in (
 import networks
 import rows
 from make_cnn import FashionCnn
-from make_models import Lstm, largeMobilenetV3
+from make_models import Recurrent, largeMobilenetV3
 from make_vision import Bottleneck, ConvNextBlock, InvertedResidual, convNorm, resnet
 
 WORDS, PAST = 50257, 512
@@ -213,17 +213,6 @@ class SmolLm2(nn.Module):
         return F.linear(self.norm(x), self.word.weight)
 
 
-class Gru(nn.Module):
-    """Of the sizes of Lstm."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.GRU(256, 256, 2, batch_first=True)
-
-    def forward(self, x):
-        return self.layers(x)[0]
-
-
 class Network(NamedTuple):
     make: Callable
     shape: tuple  # of one example of x
@@ -247,8 +236,8 @@ NETWORKS = {
     "gpt2": Network(lambda: networks.make("gpt2"), (128,), WORDS, WORDS, (128,), True),
     "gpt2-decode": Network(lambda: Decoder(WORDS, 1024, 768, 12, 12), (1,), WORDS, isTied=True),
     "smollm2": Network(SmolLm2, (128,), 49152, 49152, (128,), True),
-    "lstm": Network(Lstm, (64, 256), 0, 0, (64, 256)),
-    "gru": Network(Gru, (64, 256), 0, 0, (64, 256)),
+    "lstm": Network(Recurrent, (64, 256), 0, 0, (64, 256)),
+    "gru": Network(lambda: Recurrent(nn.GRU), (64, 256), 0, 0, (64, 256)),
     "mlp": Network(lambda: networks.make("mlp"), (784,), 0, 10),
     "cnn": Network(FashionCnn, (1, 28, 28), 0, 10),
 }

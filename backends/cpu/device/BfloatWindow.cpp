@@ -173,8 +173,7 @@ private:
 bool sinter::cpu::fitsBfloatStore(const sinter_command &command) {
   const sinter_conv &params = *command.conv.params;
   if (params.dtype != SINTER_BF16 || bfloatUnit() == Bf16Unit::Widened ||
-      params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
-      params.layout != SINTER_CHANNELS_LAST)
+      !isForwardImageConv(params))
     return false;
   const ConvShape shape(params);
   if (shape.batch == 0 || shape.filters == 0 || shape.outputPoints() == 0 ||

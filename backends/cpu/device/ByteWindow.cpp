@@ -131,8 +131,7 @@ private:
 } // namespace
 
 bool sinter::cpu::isByteWindow(const sinter_conv &params) {
-  if (params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
-      params.layout != SINTER_CHANNELS_LAST)
+  if (!isForwardImageConv(params))
     return false;
   const ConvShape shape(params);
   return shape.batch != 0 && shape.filters != 0 && shape.outputPoints() != 0 &&

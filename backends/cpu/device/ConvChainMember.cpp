@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/ConvChainMember.h"
+#include "backends/cpu/device/ConvPlan.h"
 
 #include <array>
 #include <span>
@@ -16,10 +17,9 @@ using namespace sinter::rt;
 bool ChainMember::fits(bool isLast) const {
   const sinter_conv &p = params_;
   if (command_.conv.way == SINTER_BY_LOOPS || p.dtype != SINTER_F32 ||
-      (p.outDtype && p.outDtype != SINTER_F32) ||
-      p.direction != SINTER_CONV_FORWARD || p.spatialRank != 2 ||
-      p.layout != SINTER_CHANNELS_LAST || p.batch < 1 || p.channels < 1 ||
-      p.outputDims[0] < 1 || p.outputDims[1] < 1 ||
+      (p.outDtype && p.outDtype != SINTER_F32) || !isForwardImageConv(p) ||
+      p.batch < 1 || p.channels < 1 || p.outputDims[0] < 1 ||
+      p.outputDims[1] < 1 ||
       // Each window has a row of the input.
       p.padsLow[0] >= windowHeight() || p.padsHigh[0] >= windowHeight() ||
       command_.slices[1].space != SINTER_SPACE_CONSTANT)

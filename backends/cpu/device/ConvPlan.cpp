@@ -12,6 +12,11 @@
 using namespace sinter::cpu;
 using dnnl::memory;
 
+bool sinter::cpu::isForwardImageConv(const sinter_conv &params) {
+  return params.direction == SINTER_CONV_FORWARD && params.spatialRank == 2 &&
+         params.layout == SINTER_CHANNELS_LAST;
+}
+
 ConvShape::ConvShape(const sinter_conv &p)
     : batch(p.batch), channels(p.channels), filters(p.filters),
       groups(p.groups), channelsFirst(p.layout == SINTER_CHANNELS_FIRST) {

@@ -20,6 +20,10 @@
 
 namespace sinter::cpu {
 
+/// Whether a CONV is forward, over two dimensions, with channels last: what our
+/// own code computes.
+bool isForwardImageConv(const sinter_conv &params);
+
 /// One spatial dimension, without negative pads: instead, rows of the stored
 /// input are cut off.
 struct ConvDim {

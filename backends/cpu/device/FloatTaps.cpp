@@ -281,8 +281,7 @@ LibraryCallResult sinter::cpu::prepareFloatTaps(OneDnnContext &context,
   const std::span ops(params.postOps, params.numPostOps);
   const sinter_slice &result = command.slices[command.numSlices - 1];
   if (!filter || floatUnit() != FloatUnit::Fma16 ||
-      params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
-      params.layout != SINTER_CHANNELS_LAST || params.groups != 1 ||
+      !isForwardImageConv(params) || params.groups != 1 ||
       !std::all_of(ops.begin(), ops.end(), [&](const sinter_post_op &op) {
         return isTilePostOp(op.kind) &&
                !(readsOperand(op) &&

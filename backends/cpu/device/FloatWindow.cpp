@@ -232,8 +232,7 @@ LibraryCallResult sinter::cpu::prepareFloatWindow(OneDnnContext &context,
   const float *filter = constantAddress(command.slices[1], constants);
   const std::span ops(params.postOps, params.numPostOps);
   if (!filter || floatUnit() != FloatUnit::Fma8 ||
-      params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
-      params.layout != SINTER_CHANNELS_LAST || params.groups != 1 ||
+      !isForwardImageConv(params) || params.groups != 1 ||
       !std::all_of(ops.begin(), ops.end(), [](const sinter_post_op &op) {
         return isTilePostOp(op.kind);
       }))

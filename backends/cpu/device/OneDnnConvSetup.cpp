@@ -64,8 +64,11 @@ Status ConvCall::prepare(const uint8_t *constants) {
 Status ConvCall::choosePostOps() {
   const sinter_slice &target = command_.slices[command_.numSlices - 1];
   bool sharesMemory = false;
-  size_t firstAdd = postOps_.size();
+  size_t firstAdd = postOps_.size(), firstLong = firstAdd;
   for (uint32_t i = 0; i < postOps_.size(); ++i) {
+    // The library's long functions take twice the time of ours.
+    if (isLongFunction(postOps_[i].kind))
+      firstLong = std::min<size_t>(firstLong, i);
     if (!readsOperand(postOps_[i]))
       continue;
     const sinter_slice &operand = command_.slices[postOps_[i].slice];
@@ -87,13 +90,6 @@ Status ConvCall::choosePostOps() {
         SINTER_UNSUPPORTED,
         "a convolution without products, or an input gradient with negative "
         "pads, cannot add to its own result"};
-  // The library's long functions take twice the time of ours.
-  const auto firstLong =
-      static_cast<size_t>(std::find_if(postOps_.begin(), postOps_.end(),
-                                       [](const sinter_post_op &op) {
-                                         return isLongFunction(op.kind);
-                                       }) -
-                          postOps_.begin());
   if (!inputGrad_ && !sharesMemory)
     fused_ = std::min({fusablePostOps(postOps_), firstAdd, firstLong});
   // Only the library can add in place to what the result's memory holds. Else

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/ConvAsProduct.h"
+#include "backends/cpu/device/ConvPlan.h"
 #include "backends/cpu/device/CpuLibrary.h"
 #include "backends/cpu/device/FloatPanels.h"
 
@@ -121,11 +122,9 @@ bool sinter::cpu::isPointwiseProduct(const sinter_conv &params) {
     return true;
   // Few filters are not worth the copy of the points. With AVX2, FloatWindow
   // gathers them.
-  return params.direction == SINTER_CONV_FORWARD && params.spatialRank == 2 &&
-         params.layout == SINTER_CHANNELS_LAST &&
-         params.filters > maxPanelColumns && floatUnit() == FloatUnit::Fma16 &&
-         params.batch > 0 && params.inputDims[0] > 0 &&
-         params.inputDims[1] > 0 &&
+  return isForwardImageConv(params) && params.filters > maxPanelColumns &&
+         floatUnit() == FloatUnit::Fma16 && params.batch > 0 &&
+         params.inputDims[0] > 0 && params.inputDims[1] > 0 &&
          (params.batch == 1 || params.inputDims[0] % params.strides[0] == 0);
 }
 

@@ -306,8 +306,7 @@ private:
 
 /// Whether the algorithms are for such a convolution.
 bool isWinogradWindow(const sinter_conv &params) {
-  if (params.direction != SINTER_CONV_FORWARD || params.spatialRank != 2 ||
-      params.layout != SINTER_CHANNELS_LAST || params.groups != 1)
+  if (!isForwardImageConv(params) || params.groups != 1)
     return false;
   for (int i = 0; i < 2; ++i)
     if (params.kernel[i] != 3 || params.strides[i] != 1 ||
