@@ -30,7 +30,7 @@ __asm__(R"(
   .balign 4
   .long 7
   .long 8
-  .long 2
+  .long 3
   .asciz "Sinter"
   .balign 4
   .quad sinterPoolSlot - .
@@ -39,7 +39,7 @@ __asm__(R"(
 
 namespace {
 
-constexpr uint32_t poolLayoutVersion = 2;
+constexpr uint32_t poolLayoutVersion = 3;
 constexpr char noteName[] = "Sinter";
 
 struct FoundSlot {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cmath>
 #include <csignal>
@@ -43,6 +44,11 @@ uint64_t epochOf(uint64_t state) { return state >> epochShift; }
 /// slice.
 constexpr int spinsBeforeParking = 2000;
 
+/// How long a worker runs before it offers its CPU to others: less than the
+/// time slices of Linux, which end at the first tick (every 1 to 10 ms) after
+/// 1.4 to 3 ms.
+constexpr std::chrono::milliseconds maxTurn(2);
+
 void spinOnce() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -66,6 +72,30 @@ void futexWake(std::atomic<uint32_t> &word, int count) {
 /// be waiting for it.
 thread_local int currentWorker = -1;
 
+/// Keeps the calling thread away from one CPU at a time. What others have set
+/// as the CPUs of the thread stays valid.
+class CpuToAvoid {
+public:
+  /// Moves the thread away from `cpu`, if it may run on another one.
+  void set(int cpu) {
+    cpu_set_t current;
+    CPU_ZERO(&current);
+    if (sched_getaffinity(0, sizeof(current), &current) != 0 ||
+        !CPU_ISSET(cpu, &current))
+      return;
+    if (!isSet_ || !CPU_EQUAL(&current, &chosen_))
+      allowed_ = current;
+    chosen_ = allowed_;
+    CPU_CLR(cpu, &chosen_);
+    isSet_ = CPU_COUNT(&chosen_) != 0 &&
+             sched_setaffinity(0, sizeof(chosen_), &chosen_) == 0;
+  }
+
+private:
+  bool isSet_ = false;
+  cpu_set_t allowed_, chosen_; // by others, and by this object
+};
+
 struct ThreadStart {
   ThreadPool *pool;
   int worker;
@@ -81,6 +111,22 @@ void pinThisLibrary() {
 }
 
 } // namespace
+
+/// A time during which a worker has its CPU.
+class ThreadPool::Turn {
+public:
+  bool isOver() const { return Clock::now() - begin_ >= maxTurn; }
+  /// Lets others run. The caller must not wait for this worker meanwhile.
+  void end() {
+    sched_yield();
+    begin();
+  }
+  void begin() { begin_ = Clock::now(); }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
 
 int sinter::rt::availableCpus() {
   // The fixed-size set covers 1024 CPUs; the kernel refuses it on larger
@@ -180,6 +226,7 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
   invoke_ = invoke;
   context_ = context;
   numTiles_ = numTiles;
+  callerCpu_.store(sched_getcpu(), std::memory_order_relaxed);
   for (int i = 0; i < threads; ++i)
     shares_[static_cast<size_t>(i)].claimed.store(0, std::memory_order_relaxed);
   uint64_t epoch = epochOf(state_.load(std::memory_order_relaxed)) + 1;
@@ -194,23 +241,26 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
     bool anyWillDo = threads == numWorkers_.load() + 1;
     futexWake(workerSignal_, anyWillDo ? threads - 1 : INT_MAX);
   }
-  work(0);
+  work(0, nullptr);
   state_.fetch_and(~openBit, std::memory_order_seq_cst);
   waitUntilLeft();
   busy_.store(false, std::memory_order_release);
 }
 
-void ThreadPool::work(int worker) {
+bool ThreadPool::work(int worker, const Turn *turn) {
   currentWorker = worker;
   const int64_t numTiles = numTiles_, pieceTiles = pieceTiles_,
                 numPieces = numPieces_;
   const int threads = numThreads_;
-  for (int i = 0; i < threads; ++i) {
+  bool isOver = false;
+  for (int i = 0; i < threads && !isOver; ++i) {
     const int owner = (worker + i) % threads;
     const int64_t first = owner * numPieces / threads,
                   count = (owner + 1) * numPieces / threads - first;
     std::atomic<int64_t> &claimed = shares_[static_cast<size_t>(owner)].claimed;
     while (claimed.load(std::memory_order_relaxed) < count) {
+      if ((isOver = turn && turn->isOver()))
+        break;
       const int64_t piece = claimed.fetch_add(1, std::memory_order_relaxed);
       if (piece >= count)
         break;
@@ -219,6 +269,7 @@ void ThreadPool::work(int worker) {
     }
   }
   currentWorker = -1;
+  return !isOver;
 }
 
 void ThreadPool::waitUntilLeft() {
@@ -239,25 +290,33 @@ void ThreadPool::waitUntilLeft() {
 
 void ThreadPool::workerMain(int worker) {
   FloatMode mode;
-  uint64_t lastEpoch = 0;
+  Turn turn;
+  CpuToAvoid avoided;
+  uint64_t lastEpoch = 0; // of the last call of which this worker saw the end
   int spins = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
     uint64_t state = state_.load(std::memory_order_seq_cst);
     bool wanted = (state & openBit) && epochOf(state) != lastEpoch &&
                   worker < limitOf(state);
     if (wanted) {
+      const int callerCpu = callerCpu_.load(std::memory_order_relaxed);
+      if (sched_getcpu() == callerCpu)
+        avoided.set(callerCpu);
       if (!state_.compare_exchange_weak(state, state + 1,
                                         std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
         continue;
-      lastEpoch = epochOf(state);
-      work(worker);
+      const bool isDone = work(worker, &turn);
+      if (isDone)
+        lastEpoch = epochOf(state);
       uint64_t before = state_.fetch_sub(1, std::memory_order_seq_cst);
       if (insideOf(before) == 1 && !(before & openBit) &&
           callerParked_.load(std::memory_order_seq_cst)) {
         callerSignal_.fetch_add(1, std::memory_order_seq_cst);
         futexWake(callerSignal_, 1);
       }
+      if (!isDone)
+        turn.end();
       spins = 0;
       continue;
     }
@@ -272,6 +331,7 @@ void ThreadPool::workerMain(int worker) {
                    worker >= limitOf(state);
     if (nothing && !stopping_.load(std::memory_order_seq_cst))
       futexWait(workerSignal_, signal);
+    turn.begin();
     parkedWorkers_.fetch_sub(1, std::memory_order_seq_cst);
     spins = 0;
   }

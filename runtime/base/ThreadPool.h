@@ -8,9 +8,16 @@
 // thread. Then it claims pieces of the others, so a descheduled worker delays
 // only the piece it holds (affinity scheduling: Markatos and LeBlanc, Using
 // Processor Affinity in Loop Scheduling on Shared-Memory Multiprocessors). The
-// caller never waits for a worker that has not started. What must stay true:
-// the hot path (parallelFor) allocates nothing, takes no lock and throws
-// nothing.
+// caller never waits for a worker that has not started.
+//
+// Beside a busy process, two rules keep the workers useful. A worker offers its
+// CPU to others before its time slice ends and while it has no piece: it is
+// then seldom descheduled with one, for which the caller would have to wait a
+// whole slice. And it leaves the CPU that the caller is on: the system may wake
+// it there when all CPUs are busy, and it would take the caller's time.
+//
+// What must stay true: the hot path (parallelFor) allocates nothing, takes no
+// lock and throws nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_THREADPOOL_H
@@ -84,7 +91,10 @@ private:
   static int callingWorker();
   void run(int threads, int64_t numTiles, int64_t grain, Invoke invoke,
            void *context);
-  void work(int worker);
+  class Turn;
+  /// Runs the pieces that `worker` can claim; a worker stops when `turn`, null
+  /// for the caller, is over. True if no piece is left.
+  bool work(int worker, const Turn *turn);
   void workerMain(int worker);
   void waitUntilLeft();
   static void *threadEntry(void *start);
@@ -101,7 +111,8 @@ private:
   int64_t numTiles_ = 0;
   int64_t pieceTiles_ = 1;
   int64_t numPieces_ = 0;
-  int numThreads_ = 1; // that have shares
+  int numThreads_ = 1;             // that have shares
+  std::atomic<int> callerCpu_{-1}; // where the caller was at the beginning
   /// The pieces of a thread's share that have been claimed, and more once all
   /// have been.
   struct alignas(64) Share {

@@ -9,7 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <sched.h>
 #include <set>
 #include <thread>
 #include <unistd.h>
@@ -41,6 +43,36 @@ void checkCoverage(ThreadPool &pool, int threads, int64_t tiles,
   for (auto &count : seen)
     if (count != 1)
       FAIL("a tile ran " << count << " times");
+}
+
+cpu_set_t currentCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  return set;
+}
+
+cpu_set_t setOf(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return set;
+}
+
+void run(const cpu_set_t &set) { sched_setaffinity(0, sizeof(set), &set); }
+
+/// Runs a body on the worker of a pool of two, while the caller has a piece.
+template <typename Body> void onWorker(ThreadPool &pool, Body body) {
+  std::atomic<bool> done{false};
+  pool.parallelFor(2, 2, 1, [&](int worker, int64_t, int64_t) {
+    if (worker == 1 && !done) {
+      body();
+      done = true;
+    }
+    for (int i = 0; i < 100000 && !done; ++i)
+      usleep(50);
+  });
+  REQUIRE(done);
 }
 
 } // namespace
@@ -88,6 +120,68 @@ TEST_CASE("thread pool: workers take part", "[pool]") {
       usleep(50);
   });
   REQUIRE(seen == 3);
+}
+
+TEST_CASE("thread pool: a worker whose turn is over comes back to the call",
+          "[pool]") {
+  ThreadPool pool;
+  REQUIRE(pool.reserve(2).ok());
+  std::vector<int> seen(16);
+  std::atomic<int> byWorker{0};
+  pool.parallelFor(2, 16, 1, [&](int worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      ++seen[static_cast<size_t>(i)];
+    // A piece of the worker takes longer than a turn; the caller keeps its
+    // first one until the worker has had several.
+    if (worker == 1) {
+      usleep(3000);
+      ++byWorker;
+    }
+    for (int i = 0; i < 100000 && worker == 0 && byWorker < 4; ++i)
+      usleep(50);
+  });
+  REQUIRE(byWorker >= 4);
+  REQUIRE(seen == std::vector<int>(16, 1));
+}
+
+TEST_CASE("thread pool: a worker leaves the caller's CPU", "[pool]") {
+  const cpu_set_t all = currentCpus();
+  if (CPU_COUNT(&all) < 2) {
+    WARN("needs two CPUs");
+    return;
+  }
+  ThreadPool pool;
+  REQUIRE(pool.reserve(2).ok());
+  const int cpu = sched_getcpu();
+  const cpu_set_t caller = setOf(cpu);
+  run(caller);
+
+  // Puts the worker on the caller's CPU with all CPUs allowed, until it has
+  // left that one: the system may move it before the next call begins.
+  cpu_set_t found = all, others = all;
+  CPU_CLR(cpu, &others);
+  auto leaves = [&] {
+    for (int i = 0; i < 1000 && CPU_ISSET(cpu, &found); ++i)
+      onWorker(pool, [&] {
+        found = currentCpus();
+        if (!CPU_ISSET(cpu, &found))
+          return;
+        run(caller);
+        run(all);
+      });
+    return CPU_EQUAL(&found, &others) != 0;
+  };
+  CHECK(leaves());
+
+  // It keeps to the CPU that others give it.
+  onWorker(pool, [&] { run(caller); });
+  onWorker(pool, [&] { found = currentCpus(); });
+  CHECK(CPU_EQUAL(&found, &caller));
+
+  // It leaves that CPU again once others allow all of them.
+  onWorker(pool, [&] { run(all); });
+  CHECK(leaves());
+  run(all);
 }
 
 TEST_CASE("thread pool: nested and concurrent callers do their own work",
