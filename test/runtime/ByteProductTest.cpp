@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cstdio>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -205,6 +206,11 @@ TEST_CASE("8-bit products: each unit of this CPU, all signs", "[bytes]") {
           }
       }
   }
+}
+
+// For byte-units.test.
+TEST_CASE("8-bit products: the unit in use", "[.][byte-unit]") {
+  std::printf("unit: %s\n", cpu::nameOf(cpu::byteUnit()));
 }
 
 TEST_CASE("8-bit products: shapes, layouts, threads", "[bytes]") {

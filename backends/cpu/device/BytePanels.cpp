@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BytePanels.h"
+#include "backends/cpu/device/OneDnnShim.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
 
@@ -67,16 +68,36 @@ bool sinter::cpu::hasByteUnit(ByteUnit unit) {
   return false;
 }
 
+/// Whether oneDNN may use the instructions of the unit, which users can forbid.
+static bool mayUse(ByteUnit unit) {
+  switch (unit) {
+  case ByteUnit::Loops:
+    return true;
+  case ByteUnit::Pairs:
+    return shim::mayUse(dnnl::cpu_isa::avx2);
+  case ByteUnit::Dot256:
+    return shim::mayUse(dnnl::cpu_isa::avx2_vnni);
+  case ByteUnit::Dot512:
+    return shim::mayUse(dnnl::cpu_isa::avx512_core_vnni);
+  case ByteUnit::Tiles:
+    return shim::mayUse(dnnl::cpu_isa::avx512_core_amx);
+  }
+  return false;
+}
+
 ByteUnit sinter::cpu::byteUnit() {
   static const ByteUnit unit = [] {
-    if (hasByteUnit(ByteUnit::Tiles)) {
+    auto isUsable = [](ByteUnit unit) {
+      return mayUse(unit) && hasByteUnit(unit);
+    };
+    if (isUsable(ByteUnit::Tiles)) {
       const rt::CpuRates &rates = rt::hostCpuRates();
       if (rates.timesFp32(rt::CpuRate::Int8Tiles) >=
           rates.timesFp32(rt::CpuRate::Int8))
         return ByteUnit::Tiles;
     }
     for (ByteUnit other : {ByteUnit::Dot512, ByteUnit::Dot256, ByteUnit::Pairs})
-      if (hasByteUnit(other))
+      if (isUsable(other))
         return other;
     return ByteUnit::Loops;
   }();

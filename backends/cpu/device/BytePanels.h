@@ -27,7 +27,8 @@ enum class ByteUnit { Loops, Pairs, Dot256, Dot512, Tiles };
 const char *nameOf(ByteUnit unit);
 /// Whether this CPU has the unit, and the operating system allows its use.
 bool hasByteUnit(ByteUnit unit);
-/// The unit of this CPU that products use, by its rates (CpuRates.h).
+/// The unit of this CPU that products use, by its rates (CpuRates.h), of those
+/// that the library may use.
 ByteUnit byteUnit();
 
 /// Rows of A and panels have a multiple of this many elements along the sum.
