@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 using namespace sinter::cpu;
@@ -77,8 +78,13 @@ void ByteCorrections::cutGroups(uint8_t *low, uint8_t *high, int64_t row,
         const auto inGroups = static_cast<int64_t>(
             at % group + static_cast<int64_t>(largest % 2) +
             static_cast<int64_t>(largest / 2) * group);
-        columns[at / group].push_back(
-            {static_cast<int32_t>(row + inGroups), factor});
+        // In the order of rows, of which only the last few may be later ones.
+        std::vector<Excess> &column = columns[at / group];
+        const auto own = static_cast<int32_t>(row + inGroups);
+        auto place = column.end();
+        while (place != column.begin() && std::prev(place)->row > own)
+          --place;
+        column.insert(place, {own, factor});
       }
   }
 }
@@ -90,9 +96,6 @@ void ByteCorrections::append(Columns &columns, const PanelPart &part) {
   const auto last =
       static_cast<int32_t>((used_ + window - 1) / window * window - window);
   std::array<size_t, ByteCorrection::columns> done{};
-  for (std::vector<Excess> &column : columns)
-    std::sort(column.begin(), column.end(),
-              [](const Excess &a, const Excess &b) { return a.row < b.row; });
   while (true) {
     int32_t first = std::numeric_limits<int32_t>::max();
     for (size_t i = 0; i < done.size(); ++i)

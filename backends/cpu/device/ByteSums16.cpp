@@ -44,11 +44,19 @@ SINTER_AVX2_INLINE __m256i plusPairs(__m256i sum, __m256i pairs) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-/// Adds corrections [begin, end) of 8 columns.
+/// Adds the corrections of 8 columns to `count` rows of sums.
 template <int count, bool isShifted>
-SINTER_AVX2_INLINE void
-correct(const PanelCorrections &corrections, uint32_t begin, uint32_t end,
-        const uint8_t *const *a, __m256i (*sum)[registers], int at) {
+__attribute__((target("avx2"))) void
+correctRows(const ByteBlock &rows, int64_t first,
+            const PanelCorrections &corrections, uint32_t begin, uint32_t end,
+            uint32_t *sums) {
+  const uint8_t *a[count];
+  __m256i sum[count];
+  for (int row = 0; row < count; ++row) {
+    a[row] = rows.row(first + row);
+    sum[row] = _mm256_load_si256(
+        reinterpret_cast<const __m256i *>(sums + (first + row) * panelColumns));
+  }
   for (uint32_t i = begin; i < end; ++i) {
     const ByteCorrection &own = corrections.list[i];
     const __m256i places = _mm256_load_si256(
@@ -59,23 +67,25 @@ correct(const PanelCorrections &corrections, uint32_t begin, uint32_t end,
     for (int row = 0; row < count; ++row) {
       const __m256i x = shifted<isShifted>(_mm256_broadcastsi128_si256(
           _mm_loadu_si128(reinterpret_cast<const __m128i *>(a[row] + window))));
-      sum[row][at] = plusPairs(
-          sum[row][at],
+      sum[row] = plusPairs(
+          sum[row],
           _mm256_maddubs_epi16(_mm256_shuffle_epi8(x, places), factors));
     }
   }
+  for (int row = 0; row < count; ++row)
+    _mm256_store_si256(
+        reinterpret_cast<__m256i *>(sums + (first + row) * panelColumns),
+        sum[row]);
 }
 
 /// `count` rows of A from row `first` on, by the columns of one tile at a time.
 template <int count, bool isShifted>
 __attribute__((target("avx2"))) void
-multiplySums16(const ByteBlock &rows, int64_t first, const uint8_t *panel,
-               const PanelCorrections &corrections, uint32_t *sums) {
+multiplyRows(const ByteBlock &rows, int64_t first, const uint8_t *panel,
+             uint32_t *sums) {
   const uint8_t *a[count];
   for (int row = 0; row < count; ++row)
     a[row] = rows.row(first + row);
-  const bool isWhole =
-      static_cast<int64_t>(rows.parts.size()) == corrections.parts;
   for (int64_t tile = 0; tile < 2; ++tile) {
     __m256i sum[count][registers];
     for (int row = 0; row < count; ++row)
@@ -103,20 +113,6 @@ multiplySums16(const ByteBlock &rows, int64_t first, const uint8_t *panel,
           }
         }
       }
-    for (int i = 0; i < registers; ++i) {
-      const uint32_t *starts =
-          corrections.starts + (tile * registers + i) * corrections.parts;
-      if (isWhole) {
-        correct<count, isShifted>(corrections, starts[0],
-                                  starts[corrections.parts], a, sum, i);
-        continue;
-      }
-      for (const PanelPart &part : rows.parts) {
-        const uint32_t *own =
-            starts + part.inPanel / (panelColumns * rows.depth);
-        correct<count, isShifted>(corrections, own[0], own[1], a, sum, i);
-      }
-    }
     for (int row = 0; row < count; ++row)
       for (int i = 0; i < registers; ++i)
         _mm256_store_si256(
@@ -127,25 +123,73 @@ multiplySums16(const ByteBlock &rows, int64_t first, const uint8_t *panel,
   }
 }
 
+/// Rows of sums of 8 columns that fit the registers.
+constexpr int64_t mostCorrected = 8;
+
+template <bool isShifted>
+void multiply(const ByteBlock &rows, const uint8_t *panel, uint32_t *sums) {
+  using Function =
+      void (*)(const ByteBlock &, int64_t, const uint8_t *, uint32_t *);
+  static constexpr std::array<Function, 4> functions = {
+      multiplyRows<1, isShifted>, multiplyRows<2, isShifted>,
+      multiplyRows<3, isShifted>, multiplyRows<4, isShifted>};
+  forEvenGroups(rows.count, unitRows(ByteUnit::Sums16).most,
+                [&](int64_t first, int64_t count) {
+                  functions[static_cast<size_t>(count - 1)](rows, first, panel,
+                                                            sums);
+                });
+}
+
+/// Adds corrections [begin, end) of the 8 columns from `sums` on.
+template <bool isShifted>
+void correct(const ByteBlock &rows, const PanelCorrections &corrections,
+             uint32_t begin, uint32_t end, uint32_t *sums) {
+  using Function =
+      void (*)(const ByteBlock &, int64_t, const PanelCorrections &, uint32_t,
+               uint32_t, uint32_t *);
+  static constexpr std::array<Function, mostCorrected> functions = {
+      correctRows<1, isShifted>, correctRows<2, isShifted>,
+      correctRows<3, isShifted>, correctRows<4, isShifted>,
+      correctRows<5, isShifted>, correctRows<6, isShifted>,
+      correctRows<7, isShifted>, correctRows<8, isShifted>};
+  if (begin == end)
+    return;
+  forEvenGroups(rows.count, mostCorrected, [&](int64_t first, int64_t count) {
+    functions[static_cast<size_t>(count - 1)](rows, first, corrections, begin,
+                                              end, sums);
+  });
+}
+
+template <bool isShifted>
+void multiplyAndCorrect(const ByteBlock &rows, const uint8_t *panel,
+                        const PanelCorrections &corrections, uint32_t *sums) {
+  multiply<isShifted>(rows, panel, sums);
+  const bool isWhole =
+      static_cast<int64_t>(rows.parts.size()) == corrections.parts;
+  for (int64_t quarter = 0; quarter < PanelCorrections::quarters; ++quarter) {
+    const uint32_t *starts = corrections.starts + quarter * corrections.parts;
+    uint32_t *own = sums + quarter * ByteCorrection::columns;
+    if (isWhole) {
+      correct<isShifted>(rows, corrections, starts[0],
+                         starts[corrections.parts], own);
+      continue;
+    }
+    for (const PanelPart &part : rows.parts) {
+      const int64_t number = part.inPanel / (panelColumns * rows.depth);
+      correct<isShifted>(rows, corrections, starts[number], starts[number + 1],
+                         own);
+    }
+  }
+}
+
 } // namespace
 
 void sinter::cpu::multiplyBySums16(const ByteBlock &rows, bool isSigned,
                                    const uint8_t *panel,
                                    const PanelCorrections &corrections,
                                    uint32_t *sums) {
-  using Function = void (*)(const ByteBlock &, int64_t, const uint8_t *,
-                            const PanelCorrections &, uint32_t *);
-  static constexpr std::array<std::array<Function, 4>, 2> functions = {
-      {{multiplySums16<1, false>, multiplySums16<2, false>,
-        multiplySums16<3, false>, multiplySums16<4, false>},
-       {multiplySums16<1, true>, multiplySums16<2, true>,
-        multiplySums16<3, true>, multiplySums16<4, true>}}};
-  const auto &ofSign = functions[isSigned ? 1 : 0];
-  forEvenGroups(rows.count, unitRows(ByteUnit::Sums16).most,
-                [&](int64_t first, int64_t count) {
-                  ofSign[static_cast<size_t>(count - 1)](rows, first, panel,
-                                                         corrections, sums);
-                });
+  (isSigned ? multiplyAndCorrect<true>
+            : multiplyAndCorrect<false>)(rows, panel, corrections, sums);
 }
 #else
 void sinter::cpu::multiplyBySums16(const ByteBlock &, bool, const uint8_t *,
