@@ -98,6 +98,9 @@ multiplyRows(const ByteBlock &rows, int64_t first, const uint8_t *panel,
         for (int64_t at = part.inRow + k,
                      end = part.inRow + std::min(rows.used, k + byteStep);
              at < end; at += 2 * group, line += 2 * registers) {
+          constexpr int64_t ahead = stepBytes / sizeof(__m256i);
+          __builtin_prefetch(line + ahead);
+          __builtin_prefetch(line + ahead + lineBytes / sizeof(__m256i));
           __m256i b[2 * registers];
           for (int i = 0; i < 2 * registers; ++i)
             b[i] = _mm256_load_si256(line + i);
