@@ -53,6 +53,7 @@ protected:
   virtual void setBlock(const uint8_t *a, int64_t block, int64_t batch,
                         ByteBlock &rows, BlockPlace &place) const = 0;
 
+  /// Packs the constant B at `b`, for the unit that unitOfConstant chose.
   void packConstantB(OneDnnContext &context, const uint8_t *b);
 
   ByteUnit unit() const { return factors_.unit; }

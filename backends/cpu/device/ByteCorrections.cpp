@@ -123,7 +123,7 @@ void ByteCorrections::append(Columns &columns, const PanelPart &part) {
         ++done[i];
     }
     list_.push_back(correction);
-    windows_.push_back(static_cast<int32_t>(part.inRow) + first);
+    windows_.push_back(part.inRow + first);
   }
 }
 

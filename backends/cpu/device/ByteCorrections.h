@@ -44,7 +44,7 @@ struct PanelCorrections {
   /// By quarter and part: the first correction; then the end of the last one.
   const uint32_t *starts;
   const ByteCorrection *list;
-  const int32_t *windows; // elements of A in front of each one's window
+  const int64_t *windows; // elements of A in front of each one's window
 };
 
 /// The corrections of all panels of a B.
@@ -54,7 +54,8 @@ public:
   ByteCorrections(std::span<const PanelPart> parts, int64_t used)
       : parts_(parts.begin(), parts.end()), used_(used) {}
 
-  /// Cuts the weights of `panel`, the next panel.
+  /// Cuts the weights of `panel`, the next panel. The sums of its columns stay
+  /// those of the whole weights.
   void cut(uint8_t *panel);
   /// All panels are cut: moves the lists to `store`.
   void moveTo(PackedStore &store);
@@ -81,7 +82,7 @@ private:
   int64_t used_;
   int64_t panels_ = 0;
   std::vector<uint32_t> starts_{0};
-  std::vector<int32_t> windows_;
+  std::vector<int64_t> windows_;
   std::vector<ByteCorrection> list_;
   PackedBytes moved_; // list_, if that is empty
 };

@@ -94,7 +94,7 @@ UnitRows unitRows(ByteUnit unit);
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned
 /// to 64 bytes, and so is the panel. hasByteUnit(unit). `fetch` makes a
 /// step for each byteStep elements that are read of the panel; with a unit that
-/// memory keeps up with, none. `corrections` are those of the panel, of Sums16.
+/// memory keeps up with, none. Sums16 needs the `corrections` of the panel.
 void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
                    const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
                    PanelFetch &fetch,
