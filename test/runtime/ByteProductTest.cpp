@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cpu/device/ByteCorrections.h"
 #include "backends/cpu/device/BytePanels.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/runtime/Calls.h"
@@ -30,6 +31,18 @@ Bytes randomBytes(int64_t count, uint64_t seed) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     byte = static_cast<uint8_t>(seed >> 40);
   }
+  return bytes;
+}
+
+/// Small signed numbers, and one of `distance` of the largest magnitude: -128,
+/// -127, 127.
+Bytes weightsWithExtremes(int64_t count, uint64_t seed, size_t distance) {
+  Bytes bytes = randomBytes(count, seed);
+  for (uint8_t &byte : bytes)
+    byte = static_cast<uint8_t>(static_cast<int8_t>(byte) / 8);
+  constexpr std::array<uint8_t, 3> extremes = {0x80, 0x81, 0x7f};
+  for (size_t i = seed % distance, turn = 0; i < bytes.size(); i += distance)
+    bytes[i] = extremes[turn++ * 7 / 2 % extremes.size()];
   return bytes;
 }
 
@@ -62,6 +75,10 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
   }
   const std::array<cpu::PanelPart, 2> parts = {
       {{0, 0}, {m * depth, cpu::panelColumns * depth}}};
+  cpu::ByteCorrections corrections(parts, k);
+  if (unit == cpu::ByteUnit::Sums16)
+    corrections.cut(panel->data());
+  const cpu::PanelCorrections ofPanel = corrections.ofPanel(0);
   alignas(64) std::array<uint32_t, cpu::blockRows * cpu::panelColumns> sums;
   cpu::TileRegisters tiles;
   auto check = [&](std::span<const cpu::PanelPart> own, bool isReversed) {
@@ -73,7 +90,7 @@ void checkUnit(cpu::ByteUnit unit, cpu::ByteSigns signs, int64_t m, int64_t n,
         panelDepth / cpu::byteStep);
     sums.fill(0xdeadbeef);
     cpu::multiplyBytes(unit, tiles, signs, block, panel->data(), sums.data(),
-                       fetch);
+                       fetch, &ofPanel);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < cpu::panelColumns; ++j) {
         const int64_t row = isReversed ? m - 1 - i : i;
@@ -102,13 +119,14 @@ struct Product {
   uint32_t dtypeA, dtypeB;
   int64_t m, n, k, batch = 1;
   bool transposesA = false, transposesB = false, transposesC = false;
+  size_t extremes = 0; // one of so many weights; 0: random ones
 
   void check() const;
 };
 
 void Product::check() const {
-  CAPTURE(dtypeA, dtypeB, m, n, k, batch, transposesA, transposesB,
-          transposesC);
+  CAPTURE(dtypeA, dtypeB, m, n, k, batch, transposesA, transposesB, transposesC,
+          extremes);
   sinter_matmul p{};
   p.dtype = dtypeA;
   p.outDtype = SINTER_I32;
@@ -130,7 +148,8 @@ void Product::check() const {
   p.postOps[0] = {SINTER_POST_BIAS, 2, 0, 0};
   p.postOps[1] = {SINTER_POST_ADD, 3, 0, 0};
   const Bytes a = randomBytes(batch * m * k, 1),
-              b = randomBytes(batch * k * n, 2);
+              b = extremes ? weightsWithExtremes(batch * k * n, 2, extremes)
+                           : randomBytes(batch * k * n, 2);
   std::vector<uint32_t> bias(static_cast<size_t>(n)),
       add(static_cast<size_t>(batch * m * n)), c(add.size());
   for (size_t i = 0; i < bias.size(); ++i)
@@ -159,6 +178,10 @@ void Product::check() const {
           test::runCall(command, buffers, threads, b.data(), description).ok());
       if (cpu::byteUnit() != cpu::ByteUnit::Loops)
         REQUIRE(description.find("of 8 bits") != std::string::npos);
+      // Too many corrections would take longer than wider products.
+      if (cpu::byteUnit() == cpu::ByteUnit::Pairs && isConstant && extremes)
+        REQUIRE((description.find(cpu::nameOf(cpu::ByteUnit::Sums16)) !=
+                 std::string::npos) == (extremes > 1));
       for (int64_t matrix = 0; matrix < batch; ++matrix)
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
@@ -179,14 +202,16 @@ void Product::check() const {
 
 TEST_CASE("8-bit products: each unit of this CPU, all signs", "[bytes]") {
   using cpu::ByteUnit;
-  for (ByteUnit unit : {ByteUnit::Loops, ByteUnit::Pairs, ByteUnit::Dot256,
-                        ByteUnit::Dot512, ByteUnit::Tiles}) {
+  for (ByteUnit unit : {ByteUnit::Loops, ByteUnit::Pairs, ByteUnit::Sums16,
+                        ByteUnit::Dot256, ByteUnit::Dot512, ByteUnit::Tiles}) {
     if (!cpu::hasByteUnit(unit)) {
       WARN("this CPU has no " << cpu::nameOf(unit));
       continue;
     }
     for (bool signA : {false, true})
       for (bool signB : {false, true}) {
+        if (unit == ByteUnit::Sums16 && !signB)
+          continue;
         for (auto [m, n, k] : {std::tuple{1, 1, 1},
                                {32, 32, 64},
                                {31, 17, 65},
@@ -206,6 +231,41 @@ TEST_CASE("8-bit products: each unit of this CPU, all signs", "[bytes]") {
           }
       }
   }
+}
+
+TEST_CASE("8-bit products: weights that exceed sums of 16 bits", "[bytes]") {
+  using cpu::ByteUnit;
+  if (!cpu::hasByteUnit(ByteUnit::Sums16)) {
+    WARN("this CPU has no AVX2");
+    return;
+  }
+  for (auto [m, n, k] : {std::tuple{32, 32, 64},
+                         {1, 1, 4},
+                         {5, 9, 15},
+                         {7, 33 - 9, 17},
+                         {3, 31, 333},
+                         {30, 32, 1000}})
+    for (bool signA : {false, true})
+      for (uint8_t left : {0xff, 0x80, 0x7f, 0x01, 0x00}) {
+        const Bytes a = left ? Bytes(static_cast<size_t>(m * k), left)
+                             : randomBytes(m * k, 5);
+        for (size_t distance : {1, 2, 3, 5, 17, 64})
+          checkUnit(ByteUnit::Sums16, {signA, true}, m, n, k, a,
+                    weightsWithExtremes(n * k, distance + 11, distance));
+      }
+}
+
+TEST_CASE("8-bit products: corrections of sums of 16 bits", "[bytes]") {
+  for (auto [m, n, k] :
+       {std::tuple{1, 7, 9}, {33, 65, 129}, {70, 40, 128}, {40, 200, 300}})
+    for (uint32_t a : {SINTER_U8, SINTER_I8})
+      for (bool transposesB : {false, true})
+        for (size_t extremes : {11, 30, 101})
+          Product{a, SINTER_I8, m, n, k, 1, false, transposesB, false, extremes}
+              .check();
+  for (uint32_t a : {SINTER_U8, SINTER_I8})
+    Product{a, SINTER_I8, 40, 64, 128, 1, false, false, false, /*extremes=*/1}
+        .check();
 }
 
 // For byte-units.test.

@@ -40,6 +40,9 @@ struct Window {
   bool isInPlace = false; // the result replaces the added codes
   int32_t padValue = 0;
   bool leavesOutPadding = false; // must not multiply it
+  /// One of so many weights has the largest magnitude, and others are small; 0:
+  /// random ones.
+  uint32_t largeWeights = 0;
 
   void check() const;
 };
@@ -103,7 +106,7 @@ void Window::check() const {
   CAPTURE(dtype, dtypeOfFilter, batch, channels, filters, groups, in[0], in[1],
           kernel[0], kernel[1], stride[0], stride[1], dilation[0], dilation[1],
           low[0], low[1], high[0], high[1], int(epilogue), codeType, hasRelu,
-          isAdded, isInPlace, padValue);
+          isAdded, isInPlace, padValue, largeWeights);
   const int64_t h = p.outputDims[0], w = p.outputDims[1],
                 group = channels / groups;
   std::vector<uint8_t> input(
@@ -112,6 +115,11 @@ void Window::check() const {
   for (std::vector<uint8_t> *bytes : {&input, &filter})
     for (uint8_t &byte : *bytes)
       byte = static_cast<uint8_t>(extremes ? 0x7f + random() % 2 : random());
+  if (largeWeights)
+    for (uint8_t &byte : filter)
+      byte = random() % largeWeights == 0
+                 ? static_cast<uint8_t>(0x7f + random() % 3)
+                 : static_cast<uint8_t>(static_cast<int8_t>(byte) / 8);
   std::vector<uint32_t> correction(static_cast<size_t>(filters));
   std::vector<float> scales(correction.size()), bias(correction.size());
   // Quotients that are often halves, and in some windows NaN.
@@ -251,6 +259,10 @@ void Window::check() const {
         CAPTURE((*call)->description(), threads);
         if (isWindow && way == SINTER_BY_LIBRARY)
           REQUIRE(isByPanels(**call));
+        if (isWindow && way == SINTER_BY_LIBRARY && isConstant &&
+            largeWeights && groups == 1 && dtypeOfFilter == SINTER_I8 &&
+            cpu::byteUnit() == cpu::ByteUnit::Pairs)
+          REQUIRE(describes(**call, cpu::nameOf(cpu::ByteUnit::Sums16)));
         if (isLeavingOut(**call))
           REQUIRE((dtype == SINTER_U8 && dtypeOfFilter == SINTER_I8 &&
                    padValue == 0));
@@ -330,6 +342,7 @@ TEST_CASE("8-bit convolutions: random windows, post-ops, threads", "[bytes]") {
     w.extremes = random() % 4 == 0;
     w.isAdded = w.epilogue == Epilogue::Codes && random() % 2;
     w.isInPlace = w.isAdded && random() % 3 == 0;
+    w.largeWeights = random() % 3 == 0 ? 20 + random() % 100 : 0;
     if ((w.epilogue == Epilogue::Floats || w.epilogue == Epilogue::Codes) &&
         random() % 2)
       w.padValue = static_cast<int32_t>(random() % 256) -
@@ -375,7 +388,11 @@ TEST_CASE("8-bit convolutions: products with padding", "[bytes]") {
   for (uint32_t dtype : {SINTER_U8, SINTER_I8})
     for (uint32_t dtypeOfFilter : {SINTER_U8, SINTER_I8})
       for (int32_t padValue : {0, 3})
-        checkShapes(window(dtype, dtypeOfFilter, padValue));
+        for (uint32_t largeWeights : {0, 25}) {
+          Window w = window(dtype, dtypeOfFilter, padValue);
+          w.largeWeights = largeWeights;
+          checkShapes(w);
+        }
   Window integers = window(SINTER_U8, SINTER_I8, 0);
   integers.epilogue = Epilogue::Integers;
   checkShapes(integers);

@@ -13,6 +13,36 @@
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// With so many corrections for each 16 elements of 8 columns, Sums16 is as
+/// fast as Pairs: on a Zen 5, convolutions of ResNet-50 multiply 160e9 elements
+/// a second without corrections, and 100e9 with 1.6, as Pairs do. Normally
+/// distributed weights need 0.05 if their deviation is 20, and 0.9 if it is 36;
+/// weights spread evenly from -127 to 127 need 1.6.
+static constexpr double mostCorrections = 1.8;
+/// So many panels tell how many corrections there are.
+static constexpr int64_t samples = 4;
+
+ByteUnit ByteCall::unitOfConstant(
+    const Factors &factors, int64_t columns,
+    const std::function<void(int64_t first, int64_t columns, uint8_t *panel)>
+        &pack) {
+  if (factors.unit != ByteUnit::Pairs || !factors.signs.b)
+    return factors.unit;
+  const int64_t depth =
+                    static_cast<int64_t>(factors.parts.size()) * factors.depth,
+                panels = ceilDiv(columns, panelColumns);
+  std::vector<uint8_t> panel(static_cast<size_t>(bytePanelBytes(depth)));
+  ByteCorrections corrections(factors.parts, factors.used);
+  for (int64_t number = 0; number < panels;
+       number += ceilDiv(panels, samples)) {
+    const int64_t first = number * panelColumns;
+    pack(first, std::min(panelColumns, columns - first), panel.data());
+    corrections.cut(panel.data());
+  }
+  return corrections.density() <= mostCorrections ? ByteUnit::Sums16
+                                                  : factors.unit;
+}
+
 ByteCall::ByteCall(const sinter_command &command, const ByteStore &store,
                    Sizes sizes, Factors factors)
     : PanelCall(command,
@@ -23,6 +53,20 @@ ByteCall::ByteCall(const sinter_command &command, const ByteStore &store,
                   return sizes;
                 }()),
       store_(store), factors_(std::move(factors)) {}
+
+void ByteCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
+  PanelCall::packConstantB(context, b);
+  if (corrections_)
+    corrections_->moveTo(context.packed);
+}
+
+void ByteCall::finishPanels(uint8_t *panels) {
+  if (factors_.unit != ByteUnit::Sums16)
+    return;
+  corrections_.emplace(factors_.parts, factors_.used);
+  for (int64_t panel = 0; panel < this->panels(); ++panel)
+    corrections_->cut(panels + panel * bytePanelBytes(panelDepth()));
+}
 
 /// A block is stored after the next one is multiplied: the CPU overlaps both,
 /// and no store waits for its sums.
@@ -47,6 +91,7 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
              byteStep * ceilDiv(form.count, groupRows);
   }
   ByteBlock rows;
+  PanelCorrections corrections{};
   rows.depth = factors_.depth;
   rows.used = factors_.used;
   rows.hasOffsets = factors_.hasOffsets;
@@ -62,8 +107,12 @@ void ByteCall::compute(TileRegisters &tiles, const Task &task,
       block.place.columns = std::min(panelColumns, task.columns - column);
       block.place.count = form.count;
       setBlock(task.a, number, task.batch, rows, block.place);
+      if (corrections_)
+        corrections =
+            corrections_->ofPanel(block.place.firstColumn / panelColumns);
       multiplyBytes(factors_.unit, tiles, factors_.signs, rows,
-                    task.panel + panel * bytes, block.sums, fetch);
+                    task.panel + panel * bytes, block.sums, fetch,
+                    &corrections);
       turn ^= 1;
       if (isPending)
         store(blocks[turn]);

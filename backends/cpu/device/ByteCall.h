@@ -9,10 +9,12 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BYTECALL_H
 #define SINTER_BACKENDS_CPU_DEVICE_BYTECALL_H
 
+#include "backends/cpu/device/ByteCorrections.h"
 #include "backends/cpu/device/BytePanels.h"
 #include "backends/cpu/device/ByteStore.h"
 #include "backends/cpu/device/PanelCall.h"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,6 +31,12 @@ protected:
     int64_t depth, used;
     bool hasOffsets = false;
   };
+  /// The unit for a constant B of `columns` columns instead of `factors.unit`.
+  /// `pack` packs columns of it.
+  static ByteUnit unitOfConstant(
+      const Factors &factors, int64_t columns,
+      const std::function<void(int64_t first, int64_t columns, uint8_t *panel)>
+          &pack);
   /// `sizes` without its `depth` and `panelBytes`, which follow from `factors`.
   ByteCall(const sinter_command &command, const ByteStore &store, Sizes sizes,
            Factors factors);
@@ -45,6 +53,9 @@ protected:
   virtual void setBlock(const uint8_t *a, int64_t block, int64_t batch,
                         ByteBlock &rows, BlockPlace &place) const = 0;
 
+  /// Packs the constant B at `b`, for the unit that unitOfConstant chose.
+  void packConstantB(OneDnnContext &context, const uint8_t *b);
+
   ByteUnit unit() const { return factors_.unit; }
   ByteSigns signs() const { return factors_.signs; }
   std::span<const PanelPart> parts() const { return factors_.parts; }
@@ -53,11 +64,13 @@ protected:
   }
 
 private:
+  void finishPanels(uint8_t *panels) final;
   void compute(TileRegisters &tiles, const Task &task,
                void *const *buffers) const final;
 
   const ByteStore store_;
   const Factors factors_;
+  std::optional<ByteCorrections> corrections_; // of Sums16
 };
 
 /// The signs of the operands of a MATMUL or CONV; nothing if they are not 8-bit

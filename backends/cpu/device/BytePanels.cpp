@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/BytePanels.h"
+#include "backends/cpu/device/ByteCorrections.h"
 #include "backends/cpu/device/OneDnnShim.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/base/CpuRates.h"
@@ -25,12 +26,18 @@ namespace {
 
 /// Of each unit: the most rows whose sums fit the registers, and the fewest
 /// that almost reach its speed.
-constexpr UnitRows rows512{8, 5}, rows256{5, 4}, rowsOfPairs{4, 3};
+constexpr UnitRows rows512{8, 5}, rows256{5, 4}, rowsOfPairs{4, 3},
+    rowsOfSums16{4, 3};
 
-/// Of a panel with the parts of `rows`.
-const uint32_t *columnSums(const ByteBlock &rows, const uint8_t *panel) {
+/// Adds `by` times the sums of the columns of a panel with the parts of `rows`.
+void addColumnSums(const ByteBlock &rows, uint32_t by, const uint8_t *panel,
+                   uint32_t *sums) {
   const int64_t depth = static_cast<int64_t>(rows.parts.size()) * rows.depth;
-  return reinterpret_cast<const uint32_t *>(panel + panelColumns * depth);
+  const auto *columns =
+      reinterpret_cast<const uint32_t *>(panel + panelColumns * depth);
+  for (int64_t row = 0; row < rows.count; ++row)
+    for (int64_t j = 0; j < panelColumns; ++j)
+      sums[row * panelColumns + j] += by * columns[j];
 }
 
 } // namespace
@@ -41,6 +48,8 @@ const char *sinter::cpu::nameOf(ByteUnit unit) {
     return "loops";
   case ByteUnit::Pairs:
     return "AVX2";
+  case ByteUnit::Sums16:
+    return "AVX2 in 16 bits";
   case ByteUnit::Dot256:
     return "AVX-VNNI";
   case ByteUnit::Dot512:
@@ -56,6 +65,7 @@ bool sinter::cpu::hasByteUnit(ByteUnit unit) {
   case ByteUnit::Loops:
     return true;
   case ByteUnit::Pairs:
+  case ByteUnit::Sums16:
     return rt::checkCpuFeatures("+avx2").ok();
   case ByteUnit::Dot256:
     return rt::checkCpuFeatures("+avx2,+avxvnni").ok();
@@ -74,6 +84,7 @@ static bool mayUse(ByteUnit unit) {
   case ByteUnit::Loops:
     return true;
   case ByteUnit::Pairs:
+  case ByteUnit::Sums16:
     return shim::mayUse(dnnl::cpu_isa::avx2);
   case ByteUnit::Dot256:
     return shim::mayUse(dnnl::cpu_isa::avx2_vnni);
@@ -110,6 +121,8 @@ UnitRows sinter::cpu::unitRows(ByteUnit unit) {
     return {1, 1};
   case ByteUnit::Pairs:
     return rowsOfPairs;
+  case ByteUnit::Sums16:
+    return rowsOfSums16;
   case ByteUnit::Dot256:
     return rows256;
   case ByteUnit::Dot512:
@@ -454,11 +467,7 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
   });
   if (!isShifted)
     return;
-  const uint32_t *columns = columnSums(rows, panel),
-                 by = signs.a ? 0u - 128u : 128u;
-  for (int64_t row = 0; row < rows.count; ++row)
-    for (int64_t j = 0; j < panelColumns; ++j)
-      sums[row * panelColumns + j] += by * columns[j];
+  addColumnSums(rows, signs.a ? 0u - 128u : 128u, panel, sums);
 }
 
 } // namespace
@@ -466,7 +475,8 @@ void multiplyByDots(bool isWide, const ByteBlock &rows, ByteSigns signs,
 void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
                                 ByteSigns signs, const ByteBlock &rows,
                                 const uint8_t *panel, uint32_t *sums,
-                                PanelFetch &fetch) {
+                                PanelFetch &fetch,
+                                const PanelCorrections *corrections) {
   using Function =
       void (*)(const ByteBlock &, const uint8_t *panel, uint32_t *sums);
   using TileFunction = void (*)(const ByteBlock &, const uint8_t *panel,
@@ -482,6 +492,11 @@ void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
     return multiplyByLoops(rows, signs, panel, sums);
   case ByteUnit::Pairs:
     return byPairs[signs.a][signs.b](rows, panel, sums);
+  case ByteUnit::Sums16:
+    multiplyBySums16(rows, signs.a, panel, *corrections, sums);
+    if (signs.a)
+      addColumnSums(rows, 0u - 128u, panel, sums);
+    return;
   case ByteUnit::Dot256:
   case ByteUnit::Dot512:
     return multiplyByDots(unit == ByteUnit::Dot512, rows, signs, panel, sums,
@@ -494,7 +509,8 @@ void sinter::cpu::multiplyBytes(ByteUnit unit, TileRegisters &tiles,
 #else
 void sinter::cpu::multiplyBytes(ByteUnit, TileRegisters &, ByteSigns signs,
                                 const ByteBlock &rows, const uint8_t *panel,
-                                uint32_t *sums, PanelFetch &) {
+                                uint32_t *sums, PanelFetch &,
+                                const PanelCorrections *) {
   multiplyByLoops(rows, signs, panel, sums);
 }
 #endif

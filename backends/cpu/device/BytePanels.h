@@ -20,10 +20,11 @@
 
 namespace sinter::cpu {
 
-/// What multiplies. Loops needs no feature of the CPU.
-enum class ByteUnit { Loops, Pairs, Dot256, Dot512, Tiles };
+/// What multiplies. Loops needs no feature of the CPU. Sums16 takes the place
+/// of Pairs for a signed constant B, whose weights are cut (ByteCorrections.h).
+enum class ByteUnit { Loops, Pairs, Sums16, Dot256, Dot512, Tiles };
 
-/// "loops", "AVX2", "AVX-VNNI", "AVX512-VNNI" or "AMX".
+/// "loops", "AVX2", "AVX2 in 16 bits", "AVX-VNNI", "AVX512-VNNI" or "AMX".
 const char *nameOf(ByteUnit unit);
 /// Whether this CPU has the unit, and the operating system allows its use.
 bool hasByteUnit(ByteUnit unit);
@@ -85,16 +86,19 @@ struct ByteBlock {
   }
 };
 
+struct PanelCorrections; // ByteCorrections.h
+
 /// How the unit multiplies rows: it reads a panel once for each group.
 UnitRows unitRows(ByteUnit unit);
 
 /// sums[row * panelColumns + column] = the product of rows and panel; aligned
 /// to 64 bytes, and so is the panel. hasByteUnit(unit). `fetch` makes a
 /// step for each byteStep elements that are read of the panel; with a unit that
-/// memory keeps up with, none.
+/// memory keeps up with, none. Sums16 needs the `corrections` of the panel.
 void multiplyBytes(ByteUnit unit, TileRegisters &tiles, ByteSigns signs,
                    const ByteBlock &rows, const uint8_t *panel, uint32_t *sums,
-                   PanelFetch &fetch);
+                   PanelFetch &fetch,
+                   const PanelCorrections *corrections = nullptr);
 
 /// The tiles of a panel.
 namespace bytetiles {

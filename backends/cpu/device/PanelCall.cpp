@@ -49,9 +49,11 @@ PanelCall::PanelCall(const sinter_command &command, const Sizes &sizes)
 }
 
 void PanelCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
-  constantB_ = context.packed.make(
-      static_cast<uint64_t>(bytesOfB()),
-      [&](uint8_t *panels) { packPanels(b, 0, panels_, panels); });
+  constantB_ = context.packed.make(static_cast<uint64_t>(bytesOfB()),
+                                   [&](uint8_t *panels) {
+                                     packPanels(b, 0, panels_, panels);
+                                     finishPanels(panels);
+                                   });
   if (bytesOfB() > chunkBytes() || sizes_.panelBytes > largestPanel(sizes_))
     return;
   chunk_ = 1;
@@ -100,6 +102,8 @@ Status PanelCall::bind(const Scratch &scratch, int) {
   scratch_ = scratch;
   return {};
 }
+
+void PanelCall::finishPanels(uint8_t *) {}
 
 Pieces PanelCall::columnsOf(const uint8_t *, int64_t, int64_t) const {
   return {};

@@ -66,6 +66,8 @@ protected:
   /// Packs `columns` columns of `b` from `first` on.
   virtual void pack(const uint8_t *b, int64_t first, int64_t columns,
                     uint8_t *panel) const = 0;
+  /// Changes all panels of the constant B after they are packed.
+  virtual void finishPanels(uint8_t *panels);
   /// Where these columns are.
   virtual Pieces columnsOf(const uint8_t *b, int64_t first,
                            int64_t columns) const;
@@ -74,6 +76,8 @@ protected:
   /// Computes and stores the blocks of the result.
   virtual void compute(TileRegisters &tiles, const Task &task,
                        void *const *buffers) const = 0;
+
+  int64_t panels() const { return panels_; }
 
   const sinter_command &command_;
 
