@@ -242,7 +242,7 @@ TEST_CASE("8-bit products: weights that exceed sums of 16 bits", "[bytes]") {
   for (auto [m, n, k] : {std::tuple{32, 32, 64},
                          {1, 1, 4},
                          {5, 9, 15},
-                         {7, 33 - 9, 17},
+                         {7, 24, 17},
                          {3, 31, 333},
                          {30, 32, 1000}})
     for (bool signA : {false, true})
