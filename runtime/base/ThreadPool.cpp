@@ -48,6 +48,9 @@ constexpr int spinsBeforeParking = 2000;
 /// time slices of Linux, which end at the first tick (every 1 to 10 ms) after
 /// 1.4 to 3 ms.
 constexpr std::chrono::milliseconds maxTurn(2);
+/// Two switches of threads take longer than this, and a yield to nobody does
+/// not.
+constexpr std::chrono::microseconds leastSwitches(2);
 
 void spinOnce() {
 #if defined(__x86_64__)
@@ -72,30 +75,6 @@ void futexWake(std::atomic<uint32_t> &word, int count) {
 /// be waiting for it.
 thread_local int currentWorker = -1;
 
-/// Keeps the calling thread away from one CPU at a time. What others have set
-/// as the CPUs of the thread stays valid.
-class CpuToAvoid {
-public:
-  /// Moves the thread away from `cpu`, if it may run on another one.
-  void set(int cpu) {
-    cpu_set_t current;
-    CPU_ZERO(&current);
-    if (sched_getaffinity(0, sizeof(current), &current) != 0 ||
-        !CPU_ISSET(cpu, &current))
-      return;
-    if (!isSet_ || !CPU_EQUAL(&current, &chosen_))
-      allowed_ = current;
-    chosen_ = allowed_;
-    CPU_CLR(cpu, &chosen_);
-    isSet_ = CPU_COUNT(&chosen_) != 0 &&
-             sched_setaffinity(0, sizeof(chosen_), &chosen_) == 0;
-  }
-
-private:
-  bool isSet_ = false;
-  cpu_set_t allowed_, chosen_; // by others, and by this object
-};
-
 struct ThreadStart {
   ThreadPool *pool;
   int worker;
@@ -115,17 +94,34 @@ void pinThisLibrary() {
 /// A time during which a worker has its CPU.
 class ThreadPool::Turn {
 public:
-  bool isOver() const { return Clock::now() - begin_ >= maxTurn; }
-  /// Lets others run. The caller must not wait for this worker meanwhile.
-  void end() {
+  /// Asked before each piece. Looks at the clock only once for some short ones,
+  /// because that takes as long as a part of a piece.
+  bool isOver() {
+    if (--piecesToCheck_ > 0)
+      return false;
+    const Clock::time_point now = Clock::now();
+    piecesToCheck_ = now - checked_ < shortPieces ? manyPieces : 1;
+    checked_ = now;
+    return now - begin_ >= maxTurn;
+  }
+  /// Lets others run on this CPU; false if none was waiting. The caller must
+  /// not wait for this worker meanwhile.
+  bool end() {
+    const Clock::time_point end = Clock::now();
     sched_yield();
     begin();
+    return begin_ - end >= leastSwitches;
   }
-  void begin() { begin_ = Clock::now(); }
+  void begin() { begin_ = checked_ = Clock::now(); }
 
 private:
   using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now();
+  static constexpr int manyPieces = 8;
+  /// The time of some pieces that are not worth looking at the clock for each.
+  static constexpr std::chrono::microseconds shortPieces{100};
+
+  Clock::time_point begin_ = Clock::now(), checked_ = begin_;
+  int piecesToCheck_ = 1;
 };
 
 int sinter::rt::availableCpus() {
@@ -247,7 +243,7 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
   busy_.store(false, std::memory_order_release);
 }
 
-bool ThreadPool::work(int worker, const Turn *turn) {
+bool ThreadPool::work(int worker, Turn *turn) {
   currentWorker = worker;
   const int64_t numTiles = numTiles_, pieceTiles = pieceTiles_,
                 numPieces = numPieces_;
@@ -291,7 +287,6 @@ void ThreadPool::waitUntilLeft() {
 void ThreadPool::workerMain(int worker) {
   FloatMode mode;
   Turn turn;
-  CpuToAvoid avoided;
   uint64_t lastEpoch = 0; // of the last call of which this worker saw the end
   int spins = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -299,9 +294,9 @@ void ThreadPool::workerMain(int worker) {
     bool wanted = (state & openBit) && epochOf(state) != lastEpoch &&
                   worker < limitOf(state);
     if (wanted) {
-      const int callerCpu = callerCpu_.load(std::memory_order_relaxed);
-      if (sched_getcpu() == callerCpu)
-        avoided.set(callerCpu);
+      if (sched_getcpu() == callerCpu_.load(std::memory_order_relaxed) &&
+          turn.end())
+        continue;
       if (!state_.compare_exchange_weak(state, state + 1,
                                         std::memory_order_acq_rel,
                                         std::memory_order_relaxed))

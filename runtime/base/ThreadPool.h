@@ -13,8 +13,11 @@
 // Beside a busy process, two rules keep the workers useful. A worker offers its
 // CPU to others before its time slice ends and while it has no piece: it is
 // then seldom descheduled with one, for which the caller would have to wait a
-// whole slice. And it leaves the CPU that the caller is on: the system may wake
-// it there when all CPUs are busy, and it would take the caller's time.
+// whole slice. And where the caller waits for the same CPU, it does no work:
+// the system may wake it there when all CPUs are busy, and it would take the
+// caller's time. Which CPUs a thread may use is the host's choice and is never
+// changed: filters of system calls may forbid that, and a limit would outlast
+// its reason.
 //
 // What must stay true: the hot path (parallelFor) allocates nothing, takes no
 // lock and throws nothing.
@@ -94,7 +97,7 @@ private:
   class Turn;
   /// Runs the pieces that `worker` can claim; a worker stops when `turn`, null
   /// for the caller, is over. True if no piece is left.
-  bool work(int worker, const Turn *turn);
+  bool work(int worker, Turn *turn);
   void workerMain(int worker);
   void waitUntilLeft();
   static void *threadEntry(void *start);
