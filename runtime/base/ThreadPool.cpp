@@ -51,6 +51,9 @@ constexpr std::chrono::milliseconds maxTurn(2);
 /// Two switches of threads take longer than this, and a yield to nobody does
 /// not.
 constexpr std::chrono::microseconds leastSwitches(2);
+/// How many times a worker on the caller's CPU yields before it works there:
+/// others than the caller may use the CPU.
+constexpr int mostYields = 16;
 
 void spinOnce() {
 #if defined(__x86_64__)
@@ -288,15 +291,20 @@ void ThreadPool::workerMain(int worker) {
   FloatMode mode;
   Turn turn;
   uint64_t lastEpoch = 0; // of the last call of which this worker saw the end
-  int spins = 0;
+  int spins = 0, yields = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
     uint64_t state = state_.load(std::memory_order_seq_cst);
     bool wanted = (state & openBit) && epochOf(state) != lastEpoch &&
                   worker < limitOf(state);
     if (wanted) {
-      if (sched_getcpu() == callerCpu_.load(std::memory_order_relaxed) &&
-          turn.end())
+      // A caller that waits for this CPU runs on it meanwhile.
+      if (yields < mostYields &&
+          sched_getcpu() == callerCpu_.load(std::memory_order_relaxed) &&
+          turn.end()) {
+        ++yields;
         continue;
+      }
+      yields = 0;
       if (!state_.compare_exchange_weak(state, state + 1,
                                         std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
