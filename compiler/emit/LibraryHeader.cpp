@@ -234,8 +234,7 @@ private:
         << " * child of fork computes on one thread. Like _run, returns 0, or: "
            "1 failed, 2 bad\n"
         << " * argument, 6 out of memory, 7 this CPU cannot run it; "
-           "_last_error "
-           "says why.\n"
+           "_last_error says why.\n"
         << " * Destroy the program with _destroy. */\n"
         << "int32_t " << prefix_ << "_create(int32_t threads, " << prefix_
         << " **program);\nvoid " << prefix_ << "_destroy(" << prefix_

@@ -48,9 +48,8 @@ constexpr int spinsBeforeParking = 2000;
 /// time slices of Linux, which end at the first tick (every 1 to 10 ms) after
 /// 1.4 to 3 ms.
 constexpr std::chrono::milliseconds maxTurn(2);
-/// Two switches of threads take longer than this, and a yield to nobody does
-/// not.
-constexpr std::chrono::microseconds leastSwitches(2);
+/// A yield that takes at least this long has let another thread run.
+constexpr std::chrono::microseconds leastYield(2);
 /// How many times a worker on the caller's CPU yields before it works there:
 /// others than the caller may use the CPU.
 constexpr int mostYields = 16;
@@ -97,8 +96,8 @@ void pinThisLibrary() {
 /// A time during which a worker has its CPU.
 class ThreadPool::Turn {
 public:
-  /// Asked before each piece. Looks at the clock only once for some short ones,
-  /// because that takes as long as a part of a piece.
+  /// Called before each piece. Reads the clock once for several short pieces,
+  /// so that it costs little.
   bool isOver() {
     if (--piecesToCheck_ > 0)
       return false;
@@ -113,14 +112,17 @@ public:
     const Clock::time_point end = Clock::now();
     sched_yield();
     begin();
-    return begin_ - end >= leastSwitches;
+    return begin_ - end >= leastYield;
   }
-  void begin() { begin_ = checked_ = Clock::now(); }
+  void begin() {
+    begin_ = checked_ = Clock::now();
+    piecesToCheck_ = 1;
+  }
 
 private:
   using Clock = std::chrono::steady_clock;
   static constexpr int manyPieces = 8;
-  /// The time of some pieces that are not worth looking at the clock for each.
+  /// The clock is read for each piece if those since the last read took longer.
   static constexpr std::chrono::microseconds shortPieces{100};
 
   Clock::time_point begin_ = Clock::now(), checked_ = begin_;

@@ -9,7 +9,6 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <sched.h>
 #include <set>

@@ -17,31 +17,24 @@ using namespace sinter::cpu;
 /// less than it costs: a correction has 72 bytes and takes time at load. On a
 /// Zen 5, convolutions of ResNet-50 multiply 160e9 elements a second without
 /// corrections, 126e9 with 1.0 and 100e9 with 1.6, and 93e9 by Pairs. Normally
-/// distributed weights need 0.05 if their deviation is 20, and 0.9 if it is 36;
-/// weights spread evenly from -127 to 127 need 1.6.
+/// distributed weights need 0.05 if their standard deviation is 20, and 0.9 if
+/// it is 36; weights spread evenly from -127 to 127 need 1.6.
 static constexpr double mostCorrections = 1.2;
 /// So many panels tell how many corrections there are.
 static constexpr int64_t samples = 4;
 
-ByteUnit ByteCall::unitOfConstant(
-    const Factors &factors, int64_t columns,
-    const std::function<void(int64_t first, int64_t columns, uint8_t *panel)>
-        &pack) {
-  if (factors.unit != ByteUnit::Pairs || !factors.signs.b)
-    return factors.unit;
-  const int64_t depth =
-                    static_cast<int64_t>(factors.parts.size()) * factors.depth,
-                panels = ceilDiv(columns, panelColumns);
-  std::vector<uint8_t> panel(static_cast<size_t>(bytePanelBytes(depth)));
-  ByteCorrections corrections(factors.parts, factors.used);
-  for (int64_t number = 0; number < panels;
-       number += ceilDiv(panels, samples)) {
-    const int64_t first = number * panelColumns;
-    pack(first, std::min(panelColumns, columns - first), panel.data());
+ByteUnit ByteCall::unitOfConstant(const uint8_t *b) const {
+  if (factors_.unit != ByteUnit::Pairs || !factors_.signs.b)
+    return factors_.unit;
+  std::vector<uint8_t> panel(static_cast<size_t>(bytePanelBytes(panelDepth())));
+  ByteCorrections corrections(factors_.parts, factors_.used);
+  for (int64_t number = 0; number < panels();
+       number += ceilDiv(panels(), samples)) {
+    packPanelOf(b, number, panel.data());
     corrections.cut(panel.data());
   }
   return corrections.density() <= mostCorrections ? ByteUnit::Sums16
-                                                  : factors.unit;
+                                                  : factors_.unit;
 }
 
 ByteCall::ByteCall(const sinter_command &command, const ByteStore &store,
@@ -56,6 +49,7 @@ ByteCall::ByteCall(const sinter_command &command, const ByteStore &store,
       store_(store), factors_(std::move(factors)) {}
 
 void ByteCall::packConstantB(OneDnnContext &context, const uint8_t *b) {
+  factors_.unit = unitOfConstant(b);
   PanelCall::packConstantB(context, b);
   if (corrections_)
     corrections_->moveTo(context.packed);

@@ -14,7 +14,6 @@
 #include "backends/cpu/device/ByteStore.h"
 #include "backends/cpu/device/PanelCall.h"
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -31,12 +30,6 @@ protected:
     int64_t depth, used;
     bool hasOffsets = false;
   };
-  /// The unit for a constant B of `columns` columns instead of `factors.unit`.
-  /// `pack` packs columns of it.
-  static ByteUnit unitOfConstant(
-      const Factors &factors, int64_t columns,
-      const std::function<void(int64_t first, int64_t columns, uint8_t *panel)>
-          &pack);
   /// `sizes` without its `depth` and `panelBytes`, which follow from `factors`.
   ByteCall(const sinter_command &command, const ByteStore &store, Sizes sizes,
            Factors factors);
@@ -53,7 +46,7 @@ protected:
   virtual void setBlock(const uint8_t *a, int64_t block, int64_t batch,
                         ByteBlock &rows, BlockPlace &place) const = 0;
 
-  /// Packs the constant B at `b`, for the unit that unitOfConstant chose.
+  /// Chooses the unit for the constant B at `b`, and packs it.
   void packConstantB(OneDnnContext &context, const uint8_t *b);
 
   ByteUnit unit() const { return factors_.unit; }
@@ -64,12 +57,13 @@ protected:
   }
 
 private:
+  ByteUnit unitOfConstant(const uint8_t *b) const;
   void finishPanels(uint8_t *panels) final;
   void compute(TileRegisters &tiles, const Task &task,
                void *const *buffers) const final;
 
   const ByteStore store_;
-  const Factors factors_;
+  Factors factors_;
   std::optional<ByteCorrections> corrections_; // of Sums16
 };
 

@@ -5,10 +5,9 @@
 // vpmaddubsw multiplies unsigned by signed bytes, and adds pairs of products in
 // 16 bits, where they may saturate. ByteUnit::Sums16 adds the products of four
 // rows of a panel there. They fit if the positive weights among the four add up
-// to 128 at most, and the negative ones too: 255 * 128 < 2^15. Few weights of
-// trained models exceed that. What exceeds it is cut off when the panel is
-// packed, and goes to a list of corrections, which the same instructions
-// multiply after the panel. So the sums are exact.
+// to 128 at most, and the negative ones too: 255 * 128 < 2^15. What exceeds
+// that is cut off when the panel is packed, and goes to a list of corrections,
+// which the same instructions multiply after the panel. So the sums are exact.
 //
 // A correction reads a window of 16 adjacent elements of a row of A, and
 // multiplies any four of them for each of 8 columns, in two pairs, each of

@@ -20,14 +20,6 @@ using namespace sinter::rt;
 
 namespace {
 
-void packColumns(const MatmulShape &shape, bool isSigned, const uint8_t *b,
-                 int64_t first, int64_t columns, uint8_t *panel) {
-  const int64_t depth = paddedBytes(shape.k);
-  std::fill_n(panel, bytePanelBytes(depth), uint8_t(0));
-  packBytePanel({b + first * shape.b.col, shape.b.row, shape.b.col}, isSigned,
-                shape.k, columns, 0, depth, panel);
-}
-
 class ByteProductCall : public ByteCall {
 public:
   ByteProductCall(OneDnnContext &context, const sinter_command &command,
@@ -38,7 +30,8 @@ public:
                             command.matmul.params->numPostOps},
                            command.matmul.params->outDtype, shape.transposed,
                            shape.c.col),
-                 sizesOf(shape), factorsOf(shape, unit, signs, constantB)),
+                 sizesOf(shape),
+                 {unit, signs, {{0, 0}}, paddedBytes(shape.k), shape.k}),
         shape_(shape) {
     if (constantB)
       packConstantB(context, constantB);
@@ -56,17 +49,6 @@ public:
 private:
   static bool isCopied(const MatmulShape &shape) {
     return shape.a.col != 1 || shape.k != paddedBytes(shape.k);
-  }
-  static Factors factorsOf(const MatmulShape &shape, ByteUnit unit,
-                           ByteSigns signs, const uint8_t *constantB) {
-    Factors factors{unit, signs, {{0, 0}}, paddedBytes(shape.k), shape.k};
-    if (constantB)
-      factors.unit = unitOfConstant(
-          factors, shape.n,
-          [&](int64_t first, int64_t columns, uint8_t *panel) {
-            packColumns(shape, signs.b, constantB, first, columns, panel);
-          });
-    return factors;
   }
   static Sizes sizesOf(const MatmulShape &shape) {
     const int64_t blocks = ceilDiv(shape.m, blockRows),
@@ -92,7 +74,9 @@ private:
   }
   void pack(const uint8_t *b, int64_t first, int64_t columns,
             uint8_t *panel) const override {
-    packColumns(shape_, signs().b, b, first, columns, panel);
+    std::fill_n(panel, bytePanelBytes(panelDepth()), uint8_t(0));
+    packBytePanel({b + first * shape_.b.col, shape_.b.row, shape_.b.col},
+                  signs().b, shape_.k, columns, 0, panelDepth(), panel);
   }
   void copy(const uint8_t *a, int64_t unit, uint8_t *copy) const override {
     const int64_t first = unit * blockRows;

@@ -39,24 +39,6 @@ WindowPlan planOf(const ConvShape &shape, ByteUnit unit, ByteSigns signs,
   return plan;
 }
 
-void packColumns(const ConvShape &shape, const WindowPlan &plan, bool isSigned,
-                 const uint8_t *filter, int64_t first, int64_t columns,
-                 uint8_t *panel) {
-  const int64_t height = shape.dims[0].kernel, width = shape.dims[1].kernel,
-                points = height * width, channels = shape.channels,
-                filterStride = channels * points,
-                depth = static_cast<int64_t>(plan.parts.size()) * plan.depth;
-  std::fill_n(panel, bytePanelBytes(depth), uint8_t(0));
-  for (int64_t y = 0; y < height; ++y)
-    for (int64_t x = 0; x < width; ++x) {
-      const int64_t row = plan.joinsColumns ? y * plan.depth + x * channels
-                                            : (y * width + x) * plan.depth;
-      packBytePanel(
-          {filter + first * filterStride + y * width + x, points, filterStride},
-          isSigned, channels, columns, row, depth, panel);
-    }
-}
-
 class ByteWindowCall : public ByteCall {
 public:
   ByteWindowCall(OneDnnContext &context, const sinter_command &command,
@@ -67,8 +49,7 @@ public:
                             command.conv.params->numPostOps},
                            command.conv.params->outDtype, /*alongRows=*/false,
                            /*columnStride=*/1),
-                 sizesOf(shape, plan),
-                 factorsOf(shape, plan, unit, signs, constantB)),
+                 sizesOf(shape, plan), factorsOf(shape, plan, unit, signs)),
         shape_(shape), plan_(plan) {
     if (constantB)
       packConstantB(context, constantB);
@@ -81,22 +62,13 @@ public:
 
 private:
   static Factors factorsOf(const ConvShape &shape, const WindowPlan &plan,
-                           ByteUnit unit, ByteSigns signs,
-                           const uint8_t *constantB) {
-    Factors factors{unit,
-                    signs,
-                    plan.parts,
-                    plan.depth,
-                    shape.channels *
-                        (plan.joinsColumns ? shape.dims[1].kernel : 1),
-                    plan.skipsGaps};
-    if (constantB)
-      factors.unit = unitOfConstant(
-          factors, shape.filters,
-          [&](int64_t first, int64_t columns, uint8_t *panel) {
-            packColumns(shape, plan, signs.b, constantB, first, columns, panel);
-          });
-    return factors;
+                           ByteUnit unit, ByteSigns signs) {
+    return {unit,
+            signs,
+            plan.parts,
+            plan.depth,
+            shape.channels * (plan.joinsColumns ? shape.dims[1].kernel : 1),
+            plan.skipsGaps};
   }
   static Sizes sizesOf(const ConvShape &shape, const WindowPlan &plan) {
     return {shape.batch,
@@ -119,7 +91,18 @@ private:
   }
   void pack(const uint8_t *filter, int64_t first, int64_t columns,
             uint8_t *panel) const override {
-    packColumns(shape_, plan_, signs().b, filter, first, columns, panel);
+    const int64_t height = shape_.dims[0].kernel, width = shape_.dims[1].kernel,
+                  points = height * width, channels = shape_.channels,
+                  filterStride = channels * points;
+    std::fill_n(panel, bytePanelBytes(panelDepth()), uint8_t(0));
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < width; ++x) {
+        const int64_t row = plan_.joinsColumns ? y * plan_.depth + x * channels
+                                               : (y * width + x) * plan_.depth;
+        packBytePanel({filter + first * filterStride + y * width + x, points,
+                       filterStride},
+                      signs().b, channels, columns, row, panelDepth(), panel);
+      }
   }
   void copy(const uint8_t *image, int64_t line, uint8_t *copy) const override {
     plan_.copyLine(image, line, copy,

@@ -114,13 +114,16 @@ uint8_t *PanelCall::scratchOf(int worker) const {
          static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
 }
 
+void PanelCall::packPanelOf(const uint8_t *b, int64_t number,
+                            uint8_t *panel) const {
+  const int64_t first = number * panelColumns;
+  pack(b, first, std::min(panelColumns, sizes_.columns - first), panel);
+}
+
 void PanelCall::packPanels(const uint8_t *b, int64_t begin, int64_t end,
                            uint8_t *panels) const {
-  for (int64_t panel = begin; panel < end; ++panel) {
-    const int64_t first = panel * panelColumns;
-    pack(b, first, std::min(panelColumns, sizes_.columns - first),
-         panels + panel * sizes_.panelBytes);
-  }
+  for (int64_t panel = begin; panel < end; ++panel)
+    packPanelOf(b, panel, panels + panel * sizes_.panelBytes);
 }
 
 void PanelCall::packTogether(void *const *buffers, const CallContext &context,

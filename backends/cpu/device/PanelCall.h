@@ -78,6 +78,8 @@ protected:
                        void *const *buffers) const = 0;
 
   int64_t panels() const { return panels_; }
+  /// Packs panel `number` of `b`.
+  void packPanelOf(const uint8_t *b, int64_t number, uint8_t *panel) const;
 
   const sinter_command &command_;
 
